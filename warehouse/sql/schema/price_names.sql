@@ -1,0 +1,3 @@
+-- One row per (provider, model) that any span named: the name in token_prices it is priced by, null if none.
+-- Provider is '' where the span names none.
+create table price_names (provider varchar not null, model varchar not null, priced_as varchar)
