@@ -1,0 +1,126 @@
+"""Keeps the price tables true to the names that spans used, the lists and the user's file."""
+
+import hashlib
+from importlib.resources import files
+from pathlib import Path
+
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
+
+from taximeter.settings import Settings
+from warehouse.prices import catalogue, gpu_list, user_file
+from warehouse.prices.compose import compose
+from warehouse.prices.rows import GpuPrice, TokenPrice
+
+_USD = pa.decimal128(38, 18)
+_TOKEN_SCHEMA = pa.schema(
+    [
+        ("price_id", pa.string()),
+        ("model", pa.string()),
+        ("from_ns", pa.int64()),
+        ("to_ns", pa.int64()),
+        ("day_from_s", pa.int32()),
+        ("day_to_s", pa.int32()),
+        ("prompt_from_tokens", pa.int64()),
+        ("prompt_to_tokens", pa.int64()),
+        ("input_usd", _USD),
+        ("cache_read_usd", _USD),
+        ("cache_write_usd", _USD),
+        ("cache_write_1h_usd", _USD),
+        ("output_usd", _USD),
+        ("source", pa.string()),
+        ("is_user_row", pa.bool_()),
+    ]
+)
+_GPU_SCHEMA = pa.schema(
+    [
+        ("sku", pa.string()),
+        ("provider", pa.string()),
+        ("region", pa.string()),
+        ("kind", pa.string()),
+        ("usd_per_gpu_hour", pa.decimal128(18, 6)),
+        ("from_ns", pa.int64()),
+        ("source", pa.string()),
+        ("is_default", pa.bool_()),
+        ("is_user_row", pa.bool_()),
+    ]
+)
+
+
+def prepare(connection: DuckDBPyConnection, settings: Settings, now_ns: int) -> None:
+    """Bring the price tables up to date inside the refresh's transaction; cheap when nothing is new.
+
+    A changed price file makes every name be looked up again, so that later refreshes use it. What was priced
+    before stays as it was until it is refreshed for another reason.
+
+    Raises:
+        SettingsError: the user's price file cannot be used.
+    """
+    own = user_file.read(settings.prices.file)
+    digest = _digest(settings.prices.file)
+    known = connection.execute("select digest from price_state").fetchone()
+    if known is None or known[0] != digest:
+        _start_again(connection, own, digest, now_ns)
+    for provider, model in _new_names(connection):
+        _add_name(connection, provider, model, own)
+
+
+def _start_again(connection: DuckDBPyConnection, own: user_file.UserPrices, digest: str, now_ns: int) -> None:
+    for table in ("gpu_prices", "token_prices", "price_names", "price_state"):
+        connection.execute(f"delete from {table}")  # noqa: S608 - the four names above
+    connection.execute("insert into price_state values (?, ?)", [digest, now_ns])
+    _insert(connection, "gpu_prices", _GPU_SCHEMA, [row._asdict() for row in _gpu_rows(own)])
+    connection.execute("insert into dirty_times values (0, ?)", [now_ns])
+
+
+def _gpu_rows(own: user_file.UserPrices) -> list[GpuPrice]:
+    return gpu_list.read() + own.gpus
+
+
+def _new_names(connection: DuckDBPyConnection) -> list[tuple[str, str]]:
+    return connection.execute(
+        files("warehouse").joinpath("sql/prices/new_names.sql").read_text(encoding="utf-8")
+    ).fetchall()
+
+
+def _add_name(connection: DuckDBPyConnection, provider: str, model: str, own: user_file.UserPrices) -> None:
+    listed = catalogue.find(provider or None, model)
+    mine = own.for_model(provider or None, model)
+    name = _price_name(listed[0] if listed else None, provider, model, own=bool(mine))
+    connection.execute("insert into price_names values (?, ?, ?)", [provider, model, name])
+    if name is None:
+        return
+    have = connection.execute("select 1 from token_prices where model = ? limit 1", [name]).fetchone()
+    if have is None:
+        rows = compose(listed[1] if listed else [], mine)
+        _insert(connection, "token_prices", _TOKEN_SCHEMA, [_token_row(name, row) for row in rows])
+
+
+def _price_name(listed: str | None, provider: str, model: str, *, own: bool) -> str | None:
+    """Name the set of rows: list names serve all spellings, the user's rows only their own."""
+    return f"yours:{provider}/{model}" if own else listed
+
+
+def _token_row(name: str, row: TokenPrice) -> dict[str, object]:
+    parts = (name, row.from_ns, row.day_from_s, row.prompt_from_tokens, row.input_usd, row.output_usd)
+    price_id = hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+    return {"price_id": price_id, "model": name, **row._asdict()}
+
+
+def _insert(
+    connection: DuckDBPyConnection, table: str, schema: pa.Schema, rows: list[dict[str, object]]
+) -> None:
+    arrow = pa.Table.from_pylist(rows, schema=schema)
+    connection.register("price_rows", arrow)
+    columns = ", ".join(schema.names)
+    connection.execute(f"insert into {table} ({columns}) select {columns} from price_rows")  # noqa: S608
+    connection.unregister("price_rows")
+
+
+def _digest(file: Path | None) -> str:
+    """Digest everything that prices are made of: the lists we ship and the user's file."""
+    digest = hashlib.sha256(repr(gpu_list.read()).encode())
+    digest.update(catalogue.edition().encode())
+    if file is not None:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
