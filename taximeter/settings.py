@@ -1,5 +1,7 @@
 """What the user decided: one YAML file, environment overrides, and where each value came from."""
 
+import os
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
@@ -197,6 +199,43 @@ def load(file: Path | None = None, **overrides: Any) -> Settings:
         where = ".".join(str(part) for part in first["loc"])
         message = f"settings: {where}: {first['msg']} (in {file or DEFAULT_FILE} or the environment)"
         raise SettingsError(message) from None
+
+
+def origins(values: Settings, file: Path | None) -> list[tuple[str, Any, str]]:
+    """List every effective value with its dotted name and where it came from.
+
+    The origin is the environment variable's name, the file's, or "default".
+    """
+    source = file or DEFAULT_FILE
+    written = _read(source) if source.exists() else {}
+    found: list[tuple[str, Any, str]] = []
+    for path, value in _leaves((), values.model_dump(mode="json", by_alias=True)):
+        variable = ENV_PREFIX + "__".join(path).upper()
+        in_file = str(source) if _holds(written, path) else "default"
+        found.append((".".join(path), value, variable if variable in os.environ else in_file))
+    return found
+
+
+def _leaves(path: tuple[str, ...], value: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if isinstance(value, dict) and value:
+        for key, inner in value.items():
+            yield from _leaves((*path, key), inner)
+    else:
+        yield path, value
+
+
+def _holds(written: Any, path: tuple[str, ...]) -> bool:
+    for key in path:
+        if not isinstance(written, dict) or key not in written:
+            return False
+        written = written[key]
+    return True
+
+
+def json_schema() -> dict[str, Any]:
+    """Describe taximeter.yaml as a JSON schema, for editors and for checks."""
+    schema = Settings.model_json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "taximeter.yaml"} | schema
 
 
 def _read(file: Path) -> dict[str, Any]:

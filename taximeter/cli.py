@@ -1,0 +1,146 @@
+"""The command `taximeter`: starts programs by name, and asks them for reports."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from taximeter import demo_command, doctor_command, import_command, programs, report_command, up_command
+from taximeter.errors import TaximeterError
+
+EXAMPLES = """\
+Examples:
+
+\b
+  taximeter demo                        a simulated day, in the browser
+  taximeter up                          start every program on this machine
+  taximeter import runs/*.json          read recordings you already have
+  taximeter report tasks --since 24h    what each agent task cost
+  taximeter report idle_waste -f csv    which GPU dollars nobody used
+  taximeter doctor                      what is set, what runs, what is missing
+"""
+
+app = typer.Typer(
+    name="taximeter",
+    help="What every agent task cost, why, and which GPU dollars nobody used.",
+    epilog=EXAMPLES,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Config = Annotated[
+    Path | None, typer.Option("--config", "-c", help="Settings file [taximeter.yaml if there]")
+]
+Data = Annotated[Path | None, typer.Option("--data", "-d", help="Data folder [from the settings]")]
+
+
+@app.command()
+def up(config: Config = None, data: Data = None) -> None:
+    """Start every program on this machine under one supervisor, and print one URL.
+
+    Example: taximeter up --data ./data
+    """
+    up_command.run(config, data)
+
+
+@app.command()
+def demo(
+    data: Annotated[Path, typer.Option("--data", "-d", help="Folder that is emptied for the demo")] = Path(
+        "demo-data"
+    ),
+    live: Annotated[bool, typer.Option(help="Keep simulating in real time")] = True,  # noqa: FBT002
+) -> None:
+    """Run a simulated day through the real ports and open the meter on it. Every screen says simulated.
+
+    Example: taximeter demo --no-live
+    """
+    demo_command.run(data, live=live)
+
+
+@app.command(name="import")
+def import_(
+    paths: Annotated[list[Path], typer.Argument(help="Files or folders: OTLP, Jaeger, Tempo, GPU samples")],
+    config: Config = None,
+    data: Data = None,
+) -> None:
+    """Read recordings: OTLP JSON or protobuf, Jaeger JSON, Tempo exports, GPU samples as CSV or Parquet.
+
+    The same file read twice counts once. Says what it read, what it refused, and why.
+
+    Example: taximeter import exports/ gpu.csv
+    """
+    raise typer.Exit(import_command.run(paths, config, data))
+
+
+@app.command()
+def report(
+    name: Annotated[str | None, typer.Argument(help="Which report; leave out to list them")] = None,
+    since: Annotated[str | None, typer.Option(help="From: 24h, 7d, 2026-11-01, 2026-11-01T08:00Z")] = None,
+    until: Annotated[str | None, typer.Option(help="Up to, not including; same forms")] = None,
+    group_by: Annotated[
+        str | None, typer.Option("--group-by", "-g", help="Such as agent, model, day")
+    ] = None,
+    output: Annotated[str, typer.Option("--format", "-f", help="table, json, csv or parquet")] = "table",
+    param: Annotated[
+        list[str] | None, typer.Option("--param", "-p", help="name=value, e.g. task_id=...")
+    ] = None,
+    url: Annotated[str | None, typer.Option(help="Ask the warehouse at this address")] = None,
+    config: Config = None,
+    data: Data = None,
+) -> None:
+    """Answer a named report. Asks the running warehouse, or opens the data folder itself if none runs.
+
+    Examples: taximeter report tasks --since 7d;  taximeter report multipliers -g agent -f json
+    """
+    wanted = {"since": since, "until": until, "group_by": group_by}
+    wanted |= dict(report_command.split_parameter(text) for text in param or [])
+    report_command.run(name, wanted, output=output, url=url, config=config, data=data)
+
+
+@app.command()
+def doctor(config: Config = None, data: Data = None) -> None:
+    """Show the effective settings and where each came from, what runs, and what is missing.
+
+    Example: taximeter doctor
+    """
+    raise typer.Exit(doctor_command.run(config, data))
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON schema of taximeter.yaml, for editors.
+
+    Example: taximeter schema > taximeter.schema.json
+    """
+    doctor_command.print_schema()
+
+
+def _add_program(program: programs.Program) -> None:
+    """Make `taximeter NAME ...` run that program with all the arguments that follow."""
+
+    @app.command(
+        name=program.name,
+        help=f"{program.about} One program; its own options follow (--help shows them).",
+        context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+        add_help_option=False,
+    )
+    def start(context: typer.Context) -> None:
+        raise typer.Exit(programs.run(program.module, context.args))
+
+
+for _program in programs.PROGRAMS:
+    _add_program(_program)
+
+
+def main() -> None:
+    """Run the command; a failure that is the user's to mend is one line on standard error."""
+    try:
+        app(prog_name="taximeter")
+    except TaximeterError as error:
+        sys.stderr.write(f"taximeter: {error}\n")
+        sys.exit(error.exit_status)
+    except BrokenPipeError:
+        sys.exit(0)

@@ -1,0 +1,26 @@
+"""`taximeter import`: files become blocks in the inbox, and the inbox becomes reports."""
+
+import importlib
+from pathlib import Path
+
+from taximeter import programs, settings
+from taximeter.layout import DataFolder
+from taximeter.say import say
+
+
+def run(paths: list[Path], config: Path | None, data: Path | None) -> int:
+    """Read the files; load them here if no warehouse runs, else leave that to the one that does.
+
+    Returns the exit status: 0 if anything was read and nothing recognised was broken.
+    """
+    values = settings.load(config, data=data)
+    arguments = [str(path) for path in paths] + ["--data", str(values.data)]
+    if config is not None:
+        arguments += ["--config", str(config)]
+    status = programs.run("collector.importing", arguments)
+    if DataFolder(values.data).server.exists():
+        say("The running warehouse loads it; ask `taximeter report tasks`.")
+    else:
+        importlib.import_module("warehouse").load_once(values)
+        say(f"Loaded into {DataFolder(values.data).database}; ask `taximeter report tasks`.")
+    return status
