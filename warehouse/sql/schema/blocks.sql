@@ -1,4 +1,4 @@
--- One row per loaded block; a re-decode of a block replaces its rows.
+-- One row per loaded block above its journal's watermark; merged into the watermark once there is no gap below.
 -- Written in the transaction that inserts the block's rows: this is what makes the load exactly-once.
 create table blocks (
     journal varchar not null,

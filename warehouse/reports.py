@@ -1,0 +1,116 @@
+"""Named reports: one SQL file each, with a header that says what it shows and which parameters it takes."""
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+import pyarrow as pa
+
+from taximeter.errors import BadInputError, NotFoundError
+from warehouse.parameters import Value, parse_default, parse_value
+from warehouse.queries import FOLDER
+
+REPORTS = FOLDER / "reports"
+COMMON: dict[str, Value] = {"since_ns": 0, "until_ns": (1 << 63) - 1, "zone": "UTC"}
+_HEADER = re.compile(r"--\s*(grain|inputs|law|params):\s*(.*)")
+
+
+class Report(NamedTuple):
+    """A report as its file describes it."""
+
+    name: str
+    grain: str
+    inputs: str
+    law: str
+    parameters: dict[str, Value]  # every name the SQL takes, with its default
+    sql: str
+
+
+@cache
+def read_reports(folder: Path = REPORTS) -> dict[str, Report]:
+    """Read every report of a folder, by name."""
+    return {file.stem: _read(file) for file in sorted(folder.glob("*.sql"))}
+
+
+def find_report(name: str, folder: Path = REPORTS) -> Report:
+    """Read one report.
+
+    Raises:
+        NotFoundError: there is no report of that name; the text lists those that are.
+    """
+    reports = read_reports(folder)
+    if name not in reports:
+        message = f"there is no report {name!r}; there are {', '.join(reports)}"
+        raise NotFoundError(message)
+    return reports[name]
+
+
+def run_report(
+    cursor: duckdb.DuckDBPyConnection, report: Report, given: dict[str, Value], now_ns: int
+) -> pa.Table:
+    """Answer a report.
+
+    Args:
+        cursor: one that nobody else uses meanwhile.
+        report: which.
+        given: parameters by name, `since` and `until` among them; text is read by what the parameter holds.
+        now_ns: what relative instants such as 24h are counted back from.
+
+    Raises:
+        BadInputError: a parameter that the report does not take, or a value that it cannot be.
+    """
+    return cursor.execute(report.sql, bind(report, given, now_ns)).to_arrow_table()
+
+
+def bind(report: Report, given: dict[str, Value], now_ns: int) -> dict[str, Value]:
+    """Give every parameter of a report its value: the given one, else its default.
+
+    `since`, `until` and `zone` may be given to any report; one that does not use them ignores them.
+
+    Raises:
+        BadInputError: a parameter that the report does not take, or a value that it cannot be.
+    """
+    values = dict(report.parameters)
+    for spelled, value in given.items():
+        name = f"{spelled}_ns" if spelled in {"since", "until"} else spelled
+        if name not in values and name not in COMMON:
+            takes = ", ".join(sorted(values.keys() | {"since", "until", "zone"}))
+            message = f"the report {report.name} takes no {spelled!r}; it takes {takes}"
+            raise BadInputError(message)
+        if value is not None:
+            default = report.parameters.get(name, COMMON.get(name))
+            parsed = parse_value(name, value, default, now_ns)
+            if name in values:
+                values[name] = parsed
+    return values
+
+
+def _read(file: Path) -> Report:
+    sql = file.read_text(encoding="utf-8")
+    matches = (_HEADER.fullmatch(line.strip()) for line in sql.splitlines())
+    header = {match[1]: match[2] for match in matches if match}
+    statements = duckdb.extract_statements(sql)
+    if len(statements) != 1 or statements[0].type is not duckdb.StatementType.SELECT:
+        message = f"{file.name} must hold one select"
+        raise ValueError(message)
+    own = dict(_declared(header.get("params", "")))
+    known = COMMON | own
+    used = statements[0].named_parameters
+    if used - known.keys() or own.keys() - used:
+        message = f"{file.name}: params of its header and of its SQL differ: {sorted(used ^ own.keys())}"
+        raise ValueError(message)
+    return Report(
+        name=file.stem,
+        grain=header.get("grain", ""),
+        inputs=header.get("inputs", ""),
+        law=header.get("law", ""),
+        parameters={name: known[name] for name in sorted(used)},
+        sql=sql,
+    )
+
+
+def _declared(params: str) -> list[tuple[str, Value]]:
+    pairs = [part.strip().partition("=") for part in params.split(",") if part.strip()]
+    return [(name.strip(), parse_default(default.strip())) for name, _, default in pairs]

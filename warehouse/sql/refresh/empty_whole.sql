@@ -1,0 +1,4 @@
+-- grain: row
+-- inputs: none
+-- law: all rows go
+delete from {table}

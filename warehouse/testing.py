@@ -1,0 +1,92 @@
+"""A warehouse for tests: a real database in a folder, loaded and refreshed by hand."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from duckdb import DuckDBPyConnection
+
+from taximeter.clock import ManualClock
+from taximeter.layout import DataFolder
+from taximeter.settings import Settings
+from warehouse.laws import check_laws, describe
+from warehouse.load import Summary, load_all
+from warehouse.migrate import migrate
+from warehouse.owner import open_for_writing
+from warehouse.parameters import Value
+from warehouse.refresh import LastRefresh, refresh
+from warehouse.reports import find_report, run_report
+from warehouse.rows import DECODER_VERSION, block_name
+
+
+class Store:
+    """One open warehouse; its clock stands where the last refresh put it."""
+
+    def __init__(self, connection: DuckDBPyConnection, settings: Settings) -> None:
+        """Use an open and migrated connection."""
+        self.connection = connection
+        self.settings = settings
+        self.folder = DataFolder(settings.data)
+        self.clock = ManualClock()
+        loaded = self.sql("select max(sequence) from watermarks where journal = 'test'")[0][0]
+        self._next = 0 if loaded is None else loaded + 1
+
+    def load(self, tables: Mapping[str, pa.Table]) -> Summary:
+        """Write tables (by kind; columns may be missing) as the next block of journal `test` and load it."""
+        write_block(self.folder, "test", self._next, tables)
+        self._next += 1
+        return self.load_inbox()
+
+    def load_inbox(self) -> Summary:
+        """Load whatever waits in the inbox."""
+        return load_all(self.connection, self.folder, self.clock.now_ns())
+
+    def refresh(self, now_ns: int) -> LastRefresh:
+        """Compute all figures as of `now_ns`."""
+        self.clock = ManualClock(now_ns)
+        return refresh(self.connection, self.settings, self.clock)
+
+    def report(self, name: str, **params: Value) -> pa.Table:
+        """Answer a report; relative instants count back from the last refresh."""
+        with self.connection.cursor() as cursor:
+            return run_report(cursor, find_report(name), params, self.clock.now_ns())
+
+    def sql(self, query: str) -> list[tuple[Any, ...]]:
+        """Ask anything of the tables."""
+        with self.connection.cursor() as cursor:
+            return cursor.execute(query).fetchall()
+
+    def check_laws(self) -> list[str]:
+        """Write one line per broken law; an empty list is what should be."""
+        with self.connection.cursor() as cursor:
+            return list(describe(check_laws(cursor)))
+
+
+@contextmanager
+def store(path: Path, settings: Settings | None = None) -> Iterator[Store]:
+    """Open a warehouse in a folder, new or from before; the data folder of the settings is not used."""
+    used = (settings or Settings()).model_copy(update={"data": path})
+    connection = open_for_writing(DataFolder(path).make(), used.warehouse.memory_limit)
+    with connection:
+        migrate(connection)
+        yield Store(connection, used)
+
+
+def write_block(
+    folder: DataFolder,
+    journal: str,
+    sequence: int,
+    tables: Mapping[str, pa.Table],
+    decoder_version: int = DECODER_VERSION,
+) -> Path:
+    """Put a block into the inbox as any writer of blocks must: whole, by one rename."""
+    name = block_name(journal, sequence)
+    draft = folder.staging / name
+    draft.mkdir()
+    metadata = {"journal": journal, "sequence": str(sequence), "decoder_version": str(decoder_version)}
+    for kind, table in tables.items():
+        pq.write_table(table.replace_schema_metadata(metadata), draft / f"{kind}.parquet")
+    return draft.rename(folder.inbox / name)
