@@ -252,6 +252,8 @@ def _read(file: Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         message = f"settings: {file} must hold keys and values"
         raise SettingsError(message)
-    if "data" in values:
-        values["data"] = file.parent / Path(str(values["data"])).expanduser()
+    for section, key in ((None, "data"), ("prices", "file"), ("alerts", "rules")):
+        holder = values if section is None else values.get(section)
+        if isinstance(holder, dict) and holder.get(key):
+            holder[key] = file.parent / Path(str(holder[key])).expanduser()
     return values
