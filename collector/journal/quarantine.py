@@ -1,0 +1,47 @@
+"""What could not be decoded: its bytes are set aside for a person, and the warehouse is told of it."""
+
+import os
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from collector.journal.record import Block, Record
+from taximeter.layout import DataFolder
+from warehouse.rows import REFUSED, block_name
+
+_REASON = "undecodable"
+
+
+def put_aside(folder: DataFolder, block: Block, records: Sequence[Record]) -> None:
+    """Keep the payloads in the quarantine, one file each, readable by the owner only.
+
+    The names come from the block, so doing it again overwrites and never doubles.
+    """
+    for record in records:
+        number = block.records.index(record)
+        path = folder.quarantine / f"{block_name(block.journal, block.sequence)}-{number}.{record.signal}.pb"
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(file, "wb") as out:
+            out.write(record.payload)
+
+
+def undecodable(records: Sequence[Record]) -> pa.Table:
+    """Make the refused rows of records that could not be decoded; value is the payload's length in bytes."""
+    rows = [
+        {
+            "received_ns": record.received_ns,
+            "tenant": record.tenant,
+            "signal": record.signal,
+            "source": record.peer,
+            "value": str(len(record.payload)),
+            "reason": _REASON,
+        }
+        for record in records
+    ]
+    return pa.Table.from_pylist(rows, schema=REFUSED)
+
+
+def lost(received_ns: int) -> pa.Table:
+    """Make the refused row of a block whose bytes are damaged or gone, told at `received_ns`."""
+    row = {"received_ns": received_ns, "source": "journal", "reason": _REASON}
+    return pa.Table.from_pylist([row], schema=REFUSED)

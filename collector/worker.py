@@ -1,0 +1,138 @@
+"""The decode process: takes durable blocks from the journal, in order, and puts their rows into the inbox.
+
+It keeps no state of its own: what is done is what lies in the inbox or is loaded. Its parent tells it how far
+blocks are durable (`collector.journal.link`); when the parent is gone, it ends.
+"""
+
+import argparse
+import functools
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from collector.content_key import read_or_make
+from collector.decode import DecodeOptions, decode_block
+from collector.inbox import write_block
+from collector.journal.link import Link
+from collector.journal.progress import first_undone, in_inbox, inbox_is_full, read_loaded
+from collector.journal.quarantine import lost, put_aside, undecodable
+from collector.journal.reader import read_blocks
+from collector.journal.record import Block, Record
+from collector.journal.segments import journal_name, lock
+from taximeter.clock import SYSTEM_CLOCK, Clock
+from taximeter.layout import DataFolder
+
+_LOG = logging.getLogger(__name__)
+_RETRY_S = 0.5
+
+Tables = dict[str, pa.Table]
+Decode = Callable[[Sequence[Record]], Tables]
+
+
+class Worker:
+    """One journal's way into the inbox.
+
+    Attributes:
+        done: every block up to this sequence lies in the inbox or is loaded.
+    """
+
+    def __init__(
+        self, folder: DataFolder, decode: Decode, pause: Callable[[float], None], clock: Clock
+    ) -> None:
+        """`pause` lets that many seconds pass, and may raise to end the work."""
+        self._folder = folder
+        self._decode = decode
+        self._pause = pause
+        self._clock = clock
+        self._journal = journal_name(folder.journal)
+        self._ready = in_inbox(folder, self._journal)  # before what is loaded is read: blocks move that way
+        self.done = first_undone(folder, self._journal) - 1
+
+    def run(self, until: int) -> None:
+        """Decode and hand on every block up to the durable sequence `until`."""
+        for block in read_blocks(self._folder.journal, self.done, until):
+            if block.sequence not in self._ready:
+                self._hand_on(block)
+            self.done = block.sequence
+
+    def _hand_on(self, block: Block) -> None:
+        while inbox_is_full(self._folder):
+            self._pause(_RETRY_S)
+        if block.records:
+            tables, bad = decode_what_can(block.records, self._decode)
+            if bad:
+                _LOG.warning("%d requests of block %d cannot be decoded", len(bad), block.sequence)
+                self._patiently(lambda: put_aside(self._folder, block, bad))
+                tables["refused"] = _join([tables.get("refused"), undecodable(bad)])
+        elif block.sequence <= read_loaded(self._folder, self._journal):
+            return
+        else:
+            tables = {"refused": lost(self._clock.now_ns())}
+        self._patiently(lambda: write_block(self._folder, block.journal, block.sequence, tables))
+
+    def _patiently(self, write: Callable[[], object]) -> None:
+        """Write as soon as the disk lets us: a full disk delays a block and never loses one."""
+        while True:
+            try:
+                write()
+            except OSError as error:
+                _LOG.error("the inbox cannot be written: %s", error.strerror)
+                self._pause(_RETRY_S)
+            else:
+                return
+
+
+def decode_what_can(records: Sequence[Record], decode: Decode) -> tuple[Tables, list[Record]]:
+    """Decode records together; where that fails, halve until only the bad ones are left out.
+
+    Returns:
+        the rows of all good records by kind, and the bad records.
+    """
+    try:
+        return dict(decode(records)), []
+    except Exception:  # noqa: BLE001 - whatever a record does to the decoder, the others must go through
+        if len(records) == 1:
+            return {}, list(records)
+    middle = len(records) // 2
+    left, left_bad = decode_what_can(records[:middle], decode)
+    right, right_bad = decode_what_can(records[middle:], decode)
+    kinds = left.keys() | right.keys()
+    return {kind: _join([left.get(kind), right.get(kind)]) for kind in kinds}, left_bad + right_bad
+
+
+def _join(parts: Sequence[pa.Table | None]) -> pa.Table:
+    return pa.concat_tables([part for part in parts if part is not None])
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run until the parent closes standard input."""
+    parser = argparse.ArgumentParser(prog="collector.worker", description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--capture-text", action="store_true")
+    parser.add_argument("--task-key")
+    options = parser.parse_args(argv)
+    logging.basicConfig(level=logging.INFO, format="collector worker: %(message)s", stream=sys.stderr)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, and the parent ends us
+    folder = DataFolder(options.data)
+    lock(folder.journal, "worker", wait=True)  # one that outlived its parent may still write a block
+    decoding = DecodeOptions(
+        content_key=read_or_make(folder.content_key),
+        capture_text=options.capture_text,
+        task_key=options.task_key,
+    )
+    link = Link.over_standard_streams()
+    worker = Worker(folder, functools.partial(decode_block, options=decoding), link.pause, SYSTEM_CLOCK)
+    try:
+        while True:
+            worker.run(link.ask(worker.done))
+    except EOFError:
+        return os.EX_OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())
