@@ -1,0 +1,95 @@
+"""What a file is, by its content: the list of formats, in the order in which they are tried."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import pyarrow as pa
+
+from collector.formats.gpu_samples import is_gpu_csv, is_gpu_parquet, read_csv, read_parquet
+from collector.formats.jaeger import is_jaeger, read_jaeger
+from collector.formats.json_events import Element, read_elements
+from collector.formats.otlp_json import OTLP_KEYS, is_otlp, is_tempo, read_otlp, read_tempo
+from collector.formats.otlp_protobuf import find_layout, read_protobuf
+from collector.formats.parts import Bad, Part
+from collector.formats.source import open_plain, read_head
+from taximeter.errors import BadInputError
+
+Tables = dict[str, pa.Table]
+_PARQUET = b"PAR1"
+_JSON_STARTS = (b"{", b"[")
+# Whoever has not shown a known key by then is not telemetry.
+_ELEMENTS_TO_TRY = 10_000
+
+
+class Reading(NamedTuple):
+    """A recognised file: the format's name, and the reader of its plain bytes."""
+
+    format: str
+    read: Callable[[BinaryIO], Iterator[Part | Bad | Tables]]
+
+
+def detect(path: Path, zone: str | None, where: str) -> Reading | None:
+    """Tell what a file is; None if it is not telemetry that anything here reads.
+
+    `zone` is how times without a zone are read in sample files; `where` names the file in refusals.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    head = read_head(path)
+    if head.startswith(_PARQUET):
+        return _parquet(path, zone, where)
+    if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in _JSON_STARTS:
+        return _json(path) or _cut_json(head)
+    with open_plain(path) as file:
+        layout = find_layout(file) if head else None
+    if layout:
+        return Reading(f"otlp-protobuf-{layout.signal}", lambda file: read_protobuf(file, layout))
+    if is_gpu_csv(head):
+        return Reading("gpu-csv", lambda file: read_csv(file, head, zone, where))
+    return None
+
+
+def _parquet(path: Path, zone: str | None, where: str) -> Reading | None:
+    with open_plain(path) as file:
+        if not is_gpu_parquet(file):
+            return None
+    return Reading("gpu-parquet", lambda file: read_parquet(file, zone, where))
+
+
+def _json(path: Path) -> Reading | None:
+    with open_plain(path) as file:
+        try:
+            for count, element in enumerate(read_elements(file)):
+                if isinstance(element, Element) and (reading := _json_format(element)):
+                    return reading
+                if count > _ELEMENTS_TO_TRY:
+                    return None
+        except BadInputError:
+            return None
+    return None
+
+
+def _cut_json(head: bytes) -> Reading | None:
+    """Recognise a document without one whole element: empty, or cut so early that it counts as broken."""
+    keys = set(re.findall(rb'"(\w+)"\s*:', head))
+    if keys & {key.encode() for key in OTLP_KEYS}:
+        return _OTLP
+    if {b"batches", b"resource"} <= keys:
+        return _TEMPO
+    return _JAEGER if {b"data", b"traceID"} <= keys else None
+
+
+def _json_format(element: Element) -> Reading | None:
+    if is_otlp(element):
+        return _OTLP
+    if is_tempo(element):
+        return _TEMPO
+    return _JAEGER if is_jaeger(element) else None
+
+
+_OTLP = Reading("otlp-json", lambda file: read_otlp(read_elements(file)))
+_TEMPO = Reading("tempo-json", lambda file: read_tempo(read_elements(file)))
+_JAEGER = Reading("jaeger-json", lambda file: read_jaeger(read_elements(file)))
