@@ -1,8 +1,8 @@
 """What a refresh computes, in order: each model is one SQL file in sql/marts, named as its table.
 
-A refresh runs in one transaction. Before the first model these tables are filled: `setting` (one row: now_ns,
-settle_ns, task_timeout_ns, released_after_ns, sample_interval_ns, busy_ratio, clock_tolerance_ns), which reports
-may read too, `dirty_traces` and `dirty_times`.
+A refresh runs in one transaction. Before the first model these tables are filled: `setting` (one row:
+now_ns, settle_ns, task_timeout_ns, released_after_ns, sample_interval_ns, busy_ratio, clock_tolerance_ns),
+which reports may read too, `dirty_traces` and `dirty_times`.
 
 Scope says what is replaced before the file runs:
   temp     the file is `create or replace temp table <name> as select ...`

@@ -28,7 +28,6 @@ class Report(NamedTuple):
     sql: str
 
 
-@cache
 def read_reports(folder: Path = REPORTS) -> dict[str, Report]:
     """Read every report of a folder, by name."""
     return {file.stem: _read(file) for file in sorted(folder.glob("*.sql"))}
@@ -40,11 +39,11 @@ def find_report(name: str, folder: Path = REPORTS) -> Report:
     Raises:
         NotFoundError: there is no report of that name; the text lists those that are.
     """
-    reports = read_reports(folder)
-    if name not in reports:
-        message = f"there is no report {name!r}; there are {', '.join(reports)}"
+    names = sorted(file.stem for file in folder.glob("*.sql"))
+    if name not in names:
+        message = f"there is no report {name!r}; there are {', '.join(names)}"
         raise NotFoundError(message)
-    return reports[name]
+    return _read(folder / f"{name}.sql")
 
 
 def run_report(
@@ -87,12 +86,13 @@ def bind(report: Report, given: dict[str, Value], now_ns: int) -> dict[str, Valu
     return values
 
 
+@cache
 def _read(file: Path) -> Report:
     sql = file.read_text(encoding="utf-8")
     matches = (_HEADER.fullmatch(line.strip()) for line in sql.splitlines())
     header = {match[1]: match[2] for match in matches if match}
     statements = duckdb.extract_statements(sql)
-    if len(statements) != 1 or statements[0].type is not duckdb.StatementType.SELECT:
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         message = f"{file.name} must hold one select"
         raise ValueError(message)
     own = dict(_declared(header.get("params", "")))

@@ -1,0 +1,163 @@
+"""The warehouse's program: one thread writes, another answers HTTP, until it is told to stop."""
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import duckdb
+import uvicorn
+from fastapi import FastAPI
+
+from taximeter import settings as settings_file
+from taximeter.clock import SYSTEM_CLOCK
+from taximeter.errors import BusyError, TaximeterError
+from taximeter.layout import DataFolder
+from taximeter.say import say
+from taximeter.settings import Settings
+from warehouse.access import Access, read_access
+from warehouse.api import build_app
+from warehouse.health import tell_health
+from warehouse.keeper import Keeper
+from warehouse.load import write_loaded
+from warehouse.migrate import migrate
+from warehouse.owner import open_for_writing
+from warehouse.reading import Reader
+
+GRACE_S = 3
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run until SIGTERM or Ctrl-C; the exit status is 0 then, else that of the error told."""
+    arguments = _parser().parse_args(argv)
+    try:
+        settings = _settings(arguments)
+        access = read_access(settings)
+        serve(settings, access)
+    except TaximeterError as error:
+        say(f"taximeter warehouse: {error}")
+        return error.exit_status
+    except duckdb.Error as error:
+        say(f"taximeter warehouse: the database closed itself and must be opened again: {error}")
+        return 1
+    return 0
+
+
+def serve(settings: Settings, access: Access) -> None:
+    """Open the data folder, keep it up to date and answer until a signal comes.
+
+    Raises:
+        BusyError: another process has the database or the port.
+        TaximeterError: the database cannot be used.
+    """
+    stop = threading.Event()
+    folder = DataFolder(settings.data).make()
+    with open_for_writing(folder, settings.warehouse.memory_limit) as connection:
+        migrate(connection)
+        write_loaded(connection, folder)
+        keeper = Keeper(connection, settings, SYSTEM_CLOCK, say)
+        app = build_app(
+            Reader(connection, SYSTEM_CLOCK),
+            access,
+            lambda: tell_health(keeper.progress, folder, SYSTEM_CLOCK),
+        )
+        with _signals(stop), _answering(app, settings, stop) as url, _announced(folder, url):
+            say(f"taximeter warehouse: ready at {url}")
+            while not stop.wait(keeper.turn()):
+                pass
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="taximeter warehouse", description="Load, compute, answer reports.")
+    parser.add_argument("--config", "-c", type=Path, help="settings file [taximeter.yaml if there]")
+    parser.add_argument("--data", "-d", type=Path, help="data folder [from the settings]")
+    parser.add_argument("--host", help="where to listen [127.0.0.1]")
+    parser.add_argument("--port", type=int, help="where to listen, 0 for any free port [8080]")
+    return parser
+
+
+def _settings(arguments: argparse.Namespace) -> Settings:
+    values = settings_file.load(arguments.config, data=arguments.data)
+    changes = {
+        key: getattr(arguments, key) for key in ("host", "port") if getattr(arguments, key) is not None
+    }
+    return values.model_copy(update={"warehouse": values.warehouse.model_copy(update=changes)})
+
+
+@contextlib.contextmanager
+def _signals(stop: threading.Event) -> Iterator[None]:
+    """Turn SIGTERM and Ctrl-C into an ordinary end."""
+    before = {
+        number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGTERM, signal.SIGINT)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _answering(app: FastAPI, settings: Settings, stop: threading.Event) -> Iterator[str]:
+    """Answer HTTP on a thread of its own; if that ever ends, the program ends too. Gives the URL."""
+    config = uvicorn.Config(
+        app,
+        log_level="error",
+        access_log=False,
+        lifespan="off",
+        timeout_graceful_shutdown=GRACE_S,
+    )
+    server = uvicorn.Server(config)
+    with _listen(settings.warehouse.host, settings.warehouse.port) as listener:
+
+        def run() -> None:
+            try:
+                server.run(sockets=[listener])
+            finally:
+                stop.set()
+
+        thread = threading.Thread(target=run, name="http")
+        thread.start()
+        try:
+            yield _url(listener)
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        message = f"cannot listen on {host} port {port}: {error.strerror}; choose another with --port"
+        raise BusyError(message) from None
+
+
+def _url(listener: socket.socket) -> str:
+    """Write the address at which this machine reaches the listener; 'any address' is reached by loopback."""
+    host, port = listener.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+@contextlib.contextmanager
+def _announced(folder: DataFolder, url: str) -> Iterator[None]:
+    """Tell the command line who serves the data folder."""
+    draft = folder.server.with_suffix(".draft")
+    draft.write_text(json.dumps({"url": url, "pid": os.getpid()}), encoding="utf-8")
+    draft.replace(folder.server)
+    try:
+        yield
+    finally:
+        folder.server.unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
