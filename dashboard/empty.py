@@ -1,0 +1,41 @@
+"""What a page shows when there is nothing to show: how to send a first trace, never a made-up number."""
+
+import streamlit as st
+
+from dashboard.screen import Screen
+from dashboard.source import rows
+from dashboard.words import say
+
+
+def nothing(screen: Screen) -> None:
+    """Tell apart an empty range from an empty store, and help out of either."""
+    if screen.range.since != "all" and _recorded(screen):
+        st.info(say("general.empty_range_body"), title=say("general.empty_range_title"))
+        st.html(f'<a target="_self" href="?since=all">{say("general.empty_range_link")}</a>')
+        return
+    _first_trace(screen)
+
+
+def _recorded(screen: Screen) -> bool:
+    return any(rows(screen.source, name) for name in ("spend", "gpus_now"))
+
+
+def _first_trace(screen: Screen) -> None:
+    st.subheader(say("empty.title"))
+    st.write(say("empty.body"))
+    st.caption(say("empty.env_http"))
+    st.code(
+        f"export OTEL_EXPORTER_OTLP_ENDPOINT={screen.source.otlp_http_url}\n"
+        "export OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf",
+        language="bash",
+    )
+    st.caption(say("empty.env_grpc"))
+    st.code(
+        f"export OTEL_EXPORTER_OTLP_ENDPOINT={screen.source.otlp_grpc_url}\n"
+        "export OTEL_EXPORTER_OTLP_PROTOCOL=grpc",
+        language="bash",
+    )
+    st.write(f"**{say('empty.import_title')}.** {say('empty.import_body')}")
+    st.code("taximeter import recordings/", language="bash")
+    st.write(f"**{say('empty.gpu_title')}.** {say('empty.gpu_body')}")
+    st.code(f"taximeter agent --url {screen.source.otlp_http_url}", language="bash")

@@ -1,0 +1,96 @@
+"""Sums and shares over rows of reports: pure, and careful that an unknown part never becomes a zero."""
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+Row = dict[str, Any]
+
+
+class Sum(NamedTuple):
+    """A sum of money over rows of which some may be unknown."""
+
+    usd: Decimal | None  # of the rows that are known; None where none is
+    partly: bool  # some rows are unknown, so the sum is a lower bound
+
+
+def add(rows: Iterable[Row], column: str) -> Sum:
+    """Sum a money column; no rows at all make an unknown sum, not zero."""
+    values = [row[column] for row in rows]
+    known = [value for value in values if value is not None]
+    return Sum(sum(known, Decimal(0)) if known else None, len(known) < len(values))
+
+
+def weighted_share(rows: Sequence[Row], ratio: str, weight: str) -> float | None:
+    """Average a ratio over rows by a weight; an unknown ratio counts as nothing known of its row.
+
+    None where there is no weight at all.
+    """
+    whole = sum(float(row[weight] or 0) for row in rows)
+    if whole == 0:
+        return None
+    return sum(float(row[ratio] or 0) * float(row[weight] or 0) for row in rows) / whole
+
+
+class LedgerShares(NamedTuple):
+    """What share of the GPU-seconds held is what; None where no GPU-second is held."""
+
+    known: float | None
+    estimated: float | None
+    provisional: float | None
+    priced: float | None
+
+
+def ledger_shares(rows: Sequence[Row]) -> LedgerShares:
+    """Read the shares off the rows of the GPU ledger."""
+    whole = sum(row["gpu_s"] or 0.0 for row in rows)
+
+    def share(chosen: Iterable[Row]) -> float | None:
+        return sum(row["gpu_s"] or 0.0 for row in chosen) / whole if whole else None
+
+    return LedgerShares(
+        known=share(row for row in rows if row["state"] != "unknown"),
+        estimated=share(row for row in rows if row["provenance"] == "estimated"),
+        provisional=share(row for row in rows if row["provisional"]),
+        priced=share(row for row in rows if row["cost_usd"] is not None),
+    )
+
+
+def dearest(rows: Iterable[Row], column: str, limit: int) -> list[Row]:
+    """Take the rows with the most money; rows whose money is unknown come last."""
+    return sorted(rows, key=lambda row: (row[column] is None, -(row[column] or 0)))[:limit]
+
+
+def check_value(health: Iterable[Row], check: str) -> float | None:
+    """Read one check's value from the health report; None if it is not there or no number."""
+    for row in health:
+        if row["check"] == check:
+            try:
+                return float(row["value"])
+            except (TypeError, ValueError):
+                return None
+    return None
+
+
+def is_simulated(health: Iterable[Row]) -> bool:
+    """Tell whether the store holds rows that a generator made."""
+    return (check_value(health, "simulated_rows") or 0) > 0
+
+
+def gpu_names(rows: Iterable[Row]) -> dict[str, str]:
+    """Name each GPU id shortly: deployment, replica and the last part of the id that tells it apart."""
+    names: dict[str, str] = {}
+    for row in rows:
+        gpu_id = str(row["gpu_id"])
+        if gpu_id not in names:
+            where = row.get("replica") or row.get("deployment") or row.get("gpu_name")
+            names[gpu_id] = f"{where} · {short_id(gpu_id)}" if where else short_id(gpu_id)
+    return names
+
+
+def short_id(gpu_id: str) -> str:
+    """Shorten host/uuid/bus id to what a person needs: the host and the start of the uuid."""
+    parts = gpu_id.split("/")
+    if parts[0] == "declared" or len(parts) < 2:  # noqa: PLR2004
+        return gpu_id.removeprefix("declared/")
+    return f"{parts[0]} {parts[1].removeprefix('GPU-')[:8]}"
