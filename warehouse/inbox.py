@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from taximeter.errors import BadInputError
+from taximeter.layout import DataFolder
 from warehouse.rows import SCHEMAS, parse_block_name
 
 BLOCK_COLUMNS = pa.schema(
@@ -35,6 +36,21 @@ class ReadBlock(NamedTuple):
 def waiting(inbox: Path) -> list[Path]:
     """List the blocks of an inbox so that the blocks of one journal stand in their order."""
     return sorted(path for path in inbox.iterdir() if not path.name.startswith("."))
+
+
+class Intake(NamedTuple):
+    """What stands in the folders before the warehouse, and since when the oldest block waits."""
+
+    blocks_waiting: int
+    oldest_waiting_ns: int | None
+    blocks_quarantined: int
+
+
+def look(folder: DataFolder) -> Intake:
+    """Count what waits and what was set aside."""
+    blocks = waiting(folder.inbox)
+    arrivals = [arrived for arrived in map(_arrived_ns, blocks) if arrived is not None]
+    return Intake(len(blocks), min(arrivals, default=None), len(waiting(folder.quarantine)))
 
 
 def read_name(folder: Path) -> tuple[str, int]:
@@ -73,6 +89,13 @@ def read_block(folder: Path) -> ReadBlock:
         if table.num_rows
     }
     return ReadBlock(journal, sequence, version, tables)
+
+
+def _arrived_ns(block: Path) -> int | None:
+    try:
+        return block.stat().st_mtime_ns
+    except FileNotFoundError:  # it was loaded meanwhile
+        return None
 
 
 def _read_table(file: Path) -> pa.Table:

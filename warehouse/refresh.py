@@ -11,8 +11,10 @@ from typing import NamedTuple
 from duckdb import DuckDBPyConnection
 
 from taximeter.clock import NS_PER_S, Clock
+from taximeter.layout import DataFolder
 from taximeter.settings import Settings
 from warehouse import config_rows, prices
+from warehouse.inbox import look
 from warehouse.models import MODELS, Model
 from warehouse.queries import query
 
@@ -35,6 +37,7 @@ def refresh(connection: DuckDBPyConnection, settings: Settings, clock: Clock) ->
     """
     started_s = clock.monotonic_s()
     now_ns = clock.now_ns()
+    intake = look(DataFolder(settings.data))
     with connection.cursor() as cursor:
         cursor.begin()
         _set(cursor, settings, now_ns)
@@ -48,8 +51,9 @@ def refresh(connection: DuckDBPyConnection, settings: Settings, clock: Clock) ->
         prices.prepare(cursor, settings, now_ns)
         for model in MODELS:
             _run(cursor, model)
-        for table in ("dirty_traces", "dirty_times", "refreshes"):
+        for table in ("dirty_traces", "dirty_times", "refreshes", "intake"):
             _empty(cursor, "whole", table)
+        cursor.execute(query("refresh/remember_intake"), {"looked_ns": now_ns, **intake._asdict()})
         took_ns = round((clock.monotonic_s() - started_s) * NS_PER_S)
         done = LastRefresh(now_ns, took_ns, configuration)
         cursor.execute(query("refresh/remember"), done._asdict())

@@ -14,6 +14,7 @@ from warehouse.queries import FOLDER
 
 REPORTS = FOLDER / "reports"
 COMMON: dict[str, Value] = {"since_ns": 0, "until_ns": (1 << 63) - 1, "zone": "UTC"}
+NOW = "now_ns"  # when the report is asked, unless its header declares a default of its own
 _HEADER = re.compile(r"--\s*(grain|inputs|law|params):\s*(.*)")
 
 
@@ -25,6 +26,7 @@ class Report(NamedTuple):
     inputs: str
     law: str
     parameters: dict[str, Value]  # every name the SQL takes, with its default
+    takes_now: bool  # the SQL takes the instant at which it is asked
     sql: str
 
 
@@ -71,7 +73,7 @@ def bind(report: Report, given: dict[str, Value], now_ns: int) -> dict[str, Valu
     Raises:
         BadInputError: a parameter that the report does not take, or a value that it cannot be.
     """
-    values = dict(report.parameters)
+    values = {NOW: now_ns, **report.parameters} if report.takes_now else dict(report.parameters)
     for spelled, value in given.items():
         name = f"{spelled}_ns" if spelled in {"since", "until"} else spelled
         if name not in values and name not in COMMON:
@@ -97,7 +99,8 @@ def _read(file: Path) -> Report:
         raise ValueError(message)
     own = dict(_declared(header.get("params", "")))
     known = COMMON | own
-    used = statements[0].named_parameters
+    takes_now = NOW in statements[0].named_parameters and NOW not in own
+    used = statements[0].named_parameters - ({NOW} if takes_now else set())
     if used - known.keys() or own.keys() - used:
         message = f"{file.name}: params of its header and of its SQL differ: {sorted(used ^ own.keys())}"
         raise ValueError(message)
@@ -107,6 +110,7 @@ def _read(file: Path) -> Report:
         inputs=header.get("inputs", ""),
         law=header.get("law", ""),
         parameters={name: known[name] for name in sorted(used)},
+        takes_now=takes_now,
         sql=sql,
     )
 

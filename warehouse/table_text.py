@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from taximeter import units
 
-LONGEST_TEXT = 40
+LONGEST_TEXT = 80
 _GAP = "  "
 _TIMES = ("_multiplier", "factor_ratio", "_to_mean_ratio")
 
