@@ -9,8 +9,8 @@ from collector.edge.refusal import MALFORMED, TOO_LARGE, WRONG_TYPE, RefusedErro
 
 _GZIP_WBITS = 16 + zlib.MAX_WBITS
 _ZSTD_MIN_WINDOW_BYTES = 8 * 1024 * 1024
-# The library does not bound what one call returns. A block of 4 bytes can grow to 128 KiB: these to 16 MiB.
-_ZSTD_PIECE_BYTES = 512
+# The library does not bound what one call returns. A block of 4 bytes can grow to 128 KiB: these to 8 MiB.
+_ZSTD_PIECE_BYTES = 256
 
 
 def inflate(encoding: str, body: bytes, max_bytes: int) -> bytes:
