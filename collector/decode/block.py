@@ -1,0 +1,67 @@
+"""One block of the journal to the tables of one block of the inbox."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from collector.decode import columnar, plain
+from collector.decode.flat import FlatTraces
+from collector.decode.logs import read_logs
+from collector.decode.metrics import read_metrics
+from collector.decode.options import DecodeOptions
+from collector.decode.refusals import undecodable
+from collector.decode.spans import read_spans
+from collector.journal.record import Record, Signal
+from warehouse.rows import SCHEMAS
+
+
+def decode_block(records: Sequence[Record], options: DecodeOptions) -> dict[str, pa.Table]:
+    """Decode the requests of one block: a table per kind of `warehouse.rows.SCHEMAS`, empty ones included.
+
+    Never raises for what a request holds: a request that is no request of its signal becomes one row of
+    `refused`, the others of the block are read. Rows of one request do not depend on the others.
+    """
+    parts: list[dict[str, pa.Table]] = [
+        _decode_traces(_of(records, "traces"), options),
+        read_metrics(_of(records, "metrics")),
+        read_logs(_of(records, "logs"), options.content_key),
+    ]
+    return {
+        kind: pa.concat_tables([part[kind] for part in parts if kind in part] or [schema.empty_table()])
+        for kind, schema in SCHEMAS.items()
+    }
+
+
+def _of(records: Sequence[Record], signal: Signal) -> list[Record]:
+    return [record for record in records if record.signal == signal]
+
+
+def _decode_traces(records: list[Record], options: DecodeOptions) -> dict[str, pa.Table]:
+    readable, broken, flat = _flatten(records)
+    tables = read_spans(flat, readable, options)
+    tables["refused"] = pa.concat_tables([tables["refused"], undecodable(broken)])
+    return tables
+
+
+def _flatten(records: list[Record]) -> tuple[list[Record], list[Record], FlatTraces]:
+    """Flatten natively; where that fails, set aside what is no request and try again, then walk objects."""
+    try:
+        return records, [], columnar.flatten([record.payload for record in records])
+    except ValueError:
+        readable = [record for record in records if _is_request(record.payload)]
+        broken = [record for record in records if not _is_request(record.payload)]
+    payloads = [record.payload for record in readable]
+    try:
+        return readable, broken, columnar.flatten(payloads)
+    except ValueError:
+        return readable, broken, plain.flatten(payloads)
+
+
+def _is_request(payload: bytes) -> bool:
+    try:
+        ExportTraceServiceRequest.FromString(payload)
+    except DecodeError:
+        return False
+    return True

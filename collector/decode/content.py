@@ -1,0 +1,182 @@
+"""What a span's content leaves behind: lengths, keyed hashes, the size of its tool definitions.
+
+The text itself goes no further than this module, unless the user chose to keep it.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from collector.decode.canonical import Canonical, asks_for_tool, at_path, dumped, keyed_hash, parsed, shape
+from collector.decode.flat import FlatTraces
+from collector.decode.options import DecodeOptions
+from collector.decode.wanted import Wanted
+from collector.decode.wide import as_text, named_events
+from collector.dialects.read import Dialect, Entry
+
+_BYTES_PER_TOKEN = 4
+_MESSAGE_LISTS = ("messages", "contents")
+_INDEX = re.compile(r"(\d{1,6})(?:\.(.*))?")
+_HASHES = pl.List(pl.String)
+SCHEMA: dict[str, pl.DataType] = {
+    "@row": pl.UInt32(),
+    "input_hash": pl.String(),
+    "output_hash": pl.String(),
+    "message_hashes": _HASHES,
+    "input_bytes": pl.Int64(),
+    "output_bytes": pl.Int64(),
+    "args_hash": pl.String(),
+    "args_shape_hash": pl.String(),
+    "result_hash": pl.String(),
+    "args_bytes": pl.Int64(),
+    "result_bytes": pl.Int64(),
+    "content_text": pl.String(),
+    "tool_schema_tokens": pl.Int64(),
+    "tool_schema_provenance": pl.String(),
+    "@answer_asks": pl.Boolean(),
+    "@cut": pl.Boolean(),
+}
+
+
+class _Event(NamedTuple):
+    name: str
+    attributes: dict[str, str]
+
+
+class Held(NamedTuple):
+    """What one span carries: attributes by key, and its content events in their order."""
+
+    texts: dict[str, str]
+    events: list[_Event]
+
+
+def gather(flat: FlatTraces, wanted: Wanted) -> dict[int, Held]:
+    """Collect the content of every span that has any, by row number."""
+    held: dict[int, Held] = {}
+    starts = pl.any_horizontal(
+        pl.lit(False), *(pl.col("key").str.starts_with(prefix) for prefix in sorted(wanted.content_prefixes))
+    )
+    own = flat.attributes.filter(pl.col("key").is_in(sorted(wanted.content_keys)) | starts)
+    for owner, key, text in as_text(own).select("owner", "key", "text").iter_rows():
+        if text is not None:
+            held.setdefault(owner, Held({}, [])).texts.setdefault(key, text)
+    events = named_events(flat).filter(pl.col("event_name").is_in(sorted(wanted.content_events)))
+    last = None
+    for owner, event, name, key, text in (
+        as_text(events).select("owner", "event", "event_name", "attribute", "text").iter_rows()
+    ):
+        of_span = held.setdefault(owner, Held({}, []))
+        if event != last:
+            of_span.events.append(_Event(name, {}))
+            last = event
+        if text is not None:
+            of_span.events[-1].attributes.setdefault(key, text)
+    return held
+
+
+def digest(
+    held: Mapping[int, Held],
+    spans: Iterable[tuple[int, str, str]],
+    dialects: Mapping[str, Dialect],
+    options: DecodeOptions,
+) -> pl.DataFrame:
+    """Turn content into what may be kept; `spans` are (row, dialect, role)."""
+    rows = [
+        _digest(row, held[row], role, dialects[dialect], options)
+        for row, dialect, role in spans
+        if row in held
+    ]
+    return pl.DataFrame(rows, schema=SCHEMA)
+
+
+def _digest(row: int, held: Held, role: str, dialect: Dialect, options: DecodeOptions) -> dict[str, Any]:
+    key = options.content_key
+    found = {part: _first(held, entries, role) for part, entries in dialect.content.items()}
+    kept: dict[str, Any] = {"@row": row, "@cut": any(_is_cut(one) for one in found.values())}
+    for part, name in (("input", "input"), ("output", "output"), ("arguments", "args"), ("result", "result")):
+        content = found.get(part)
+        if content is not None:
+            kept[f"{name}_hash"] = keyed_hash(key, content.text)
+            kept[f"{name}_bytes"] = content.size_bytes
+    _add_messages(kept, found.get("input"), key)
+    arguments = found.get("arguments")
+    if arguments is not None:
+        kept["args_shape_hash"] = keyed_hash(key, shape(arguments.value))
+    output = found.get("output")
+    if output is not None and not _is_cut(output):
+        kept["@answer_asks"] = asks_for_tool(output.value)
+    _add_definitions(kept, found.get("definitions"))
+    if options.capture_text:
+        texts = {part: one.value for part, one in found.items() if one is not None and part != "definitions"}
+        kept["content_text"] = dumped(texts) if texts else None
+    return kept
+
+
+def _first(held: Held, entries: tuple[Entry, ...], role: str) -> Canonical | None:
+    for entry in entries:
+        if entry.on and role not in entry.on:
+            continue
+        value = _value(held, entry)
+        if value not in (None, "", [], {}):
+            return Canonical(value)
+    return None
+
+
+def _value(held: Held, entry: Entry) -> Any:
+    if entry.key.startswith("prefix:"):
+        return _gathered(held.texts, entry.key.removeprefix("prefix:"))
+    if entry.key.startswith("events:"):
+        names = entry.key.removeprefix("events:").split("|")
+        return [{"event": one.name, **_opened(one.attributes)} for one in held.events if one.name in names]
+    text = held.texts.get(entry.key)
+    if text is None or not entry.path:
+        return _opened_list(text)
+    return at_path(parsed(text), entry.path)
+
+
+def _gathered(texts: Mapping[str, str], prefix: str) -> list[dict[str, Any]]:
+    """Put a list that is spread over numbered keys together again, in the order of the numbers."""
+    elements: dict[int, dict[str, str]] = {}
+    for key, text in texts.items():
+        match = _INDEX.fullmatch(key.removeprefix(prefix)) if key.startswith(prefix) else None
+        if match:
+            elements.setdefault(int(match[1]), {})[match[2] or ""] = text
+    return [_opened(elements[index]) for index in sorted(elements)]
+
+
+def _opened(texts: Mapping[str, str]) -> dict[str, Any]:
+    return {name: parsed(text) for name, text in texts.items()}
+
+
+def _opened_list(text: str | None) -> Any:
+    """Read a list whose elements are JSON once more, as some SDKs send tool definitions."""
+    value = parsed(text) if text is not None else None
+    if isinstance(value, list):
+        return [parsed(one) if isinstance(one, str) else one for one in value]
+    return value
+
+
+def _is_cut(content: Canonical | None) -> bool:
+    """Tell whether content began as JSON and was cut on the way."""
+    return content is not None and isinstance(content.value, str) and content.value.lstrip()[:1] in ("{", "[")
+
+
+def _add_messages(kept: dict[str, Any], content: Canonical | None, key: bytes) -> None:
+    if content is None or _is_cut(content):
+        return
+    messages = content.value
+    if isinstance(messages, dict):
+        lists = (messages[name] for name in _MESSAGE_LISTS if isinstance(messages.get(name), list))
+        messages = next(lists, [messages])
+    if not isinstance(messages, list):
+        messages = [messages]
+    kept["message_hashes"] = [keyed_hash(key, message) for message in messages]
+
+
+def _add_definitions(kept: dict[str, Any], content: Canonical | None) -> None:
+    if content is None or _is_cut(content):
+        return
+    kept["tool_schema_tokens"] = -(-content.size_bytes // _BYTES_PER_TOKEN)
+    kept["tool_schema_provenance"] = "estimated"

@@ -1,0 +1,196 @@
+"""Canonical fields of a span: what kind each is, and reading them by the ordered keys of a dialect.
+
+Of the keys of a field the first that is there wins; alternatives are never summed.
+"""
+
+from collections.abc import Collection, Iterator
+from functools import reduce
+from operator import and_
+
+import polars as pl
+
+from collector.decode.conditions import any_holds, holds
+from collector.decode.numbers import NS_PER_UNIT, amount_reason, as_count, as_ns, count_reason, known, shown
+from collector.decode.values import text_of
+from collector.dialects.read import Dialect, Entry
+
+TOKENS = (
+    "input_tokens",
+    "extra_input_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "cache_write_1h_tokens",
+    "output_tokens",
+    "extra_output_tokens",
+    "reasoning_tokens",
+    "total_tokens",
+)
+COUNTS = (*TOKENS, "attempts", "retries", "server_port")
+DURATIONS = ("ttft", "queue", "work")
+AMOUNTS = ("reported_cost_usd",)
+NAMES = (
+    "operation",
+    "provider",
+    "model_requested",
+    "model_response",
+    "response_id",
+    "agent_name",
+    "agent_id",
+    "session_id",
+    "user_id",
+    "task_key",
+    "task_type",
+    "tool_name",
+    "tool_call_id",
+    "error_type",
+    "finish_reason",
+    "server_address",
+    "deployment",
+    "replica",
+    "service_name",
+    "host",
+)
+FLAGS = ("is_stream", "cached_answer", "tool_read_only", "simulated")
+FIELDS = (*NAMES, *COUNTS, *DURATIONS, *AMOUNTS, *FLAGS)
+_ONLY_ON = {
+    "tool_name": ("tool", "inner"),
+    "tool_call_id": ("tool", "inner"),
+    "finish_reason": ("llm", "agent", "gateway", "server", "attempt"),
+}
+_UNSEEN = frozenset({"service_name", "host", "simulated"})  # their source is always the same
+
+
+def read_roles(frame: pl.DataFrame, dialect: Dialect) -> pl.DataFrame:
+    """Give each span its role, the operation and roll-up meaning that come with it: first rule that holds."""
+    columns = frame.columns
+    whens = [holds(rule.when, columns) for rule in dialect.roles]
+    frame = frame.with_columns(
+        _first([pl.lit(rule.role) for rule in dialect.roles], whens)
+        .fill_null(dialect.default_role)
+        .alias("@role"),
+        _first([pl.lit(rule.operation, pl.String) for rule in dialect.roles], whens).alias("@operation"),
+        _first([pl.lit(rule.rollup, pl.String) for rule in dialect.roles], whens).alias("@rollup"),
+    )
+    failed = any_holds(dialect.errors, columns)
+    return frame.with_columns(pl.when(failed).then(pl.lit("error")).otherwise("@status").alias("@status"))
+
+
+def read_fields(frame: pl.DataFrame, dialect: Dialect) -> pl.DataFrame:
+    """Add every canonical field as text, and `sources`: a JSON object of field to the key that gave it."""
+    columns = frame.columns
+    texts, sources = [], []
+    for field in FIELDS:
+        found = list(_found(field, dialect.fields.get(field, ()), columns))
+        texts.append(pl.coalesce([text for text, _ in found] or [pl.lit(None, pl.String)]).alias(field))
+        if found and field not in _UNSEEN:
+            sources.append(_source(field, found))
+    named = pl.concat_str(sources, separator=",", ignore_nulls=True)
+    return frame.with_columns(
+        *texts,
+        pl.when(named != "").then(pl.concat_str(pl.lit("{"), named, pl.lit("}"))).alias("sources"),
+        *_meaning(dialect, columns),
+        *(_ns_per_unit(dialect.fields.get(field, ()), columns).alias(f"@ns:{field}") for field in DURATIONS),
+        pl.lit(dialect.stop_is_final).alias("@stop_is_final"),
+    )
+
+
+def read_numbers(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Turn the text of counts and durations into numbers.
+
+    Returns:
+        The frame, and one row per refused figure: @row, field, value (shown), reason. Durations become
+        `<field>_ns`; amounts of money stay text, null where refused.
+    """
+    reasons = {field: f"@why:{field}" for field in (*COUNTS, *DURATIONS, *AMOUNTS)}
+    frame = frame.with_columns(known(pl.col(field)).alias(field) for field in reasons)
+    frame = frame.with_columns(
+        *(count_reason(pl.col(field)).alias(reasons[field]) for field in COUNTS),
+        *(amount_reason(pl.col(field), pl.col(f"@ns:{field}")).alias(reasons[field]) for field in DURATIONS),
+        *(amount_reason(pl.col(field), pl.lit(1)).alias(reasons[field]) for field in AMOUNTS),
+    )
+    refused = [
+        frame.filter(pl.col(reason).is_not_null()).select(
+            "@row", field=pl.lit(field), value=shown(pl.col(field)), reason=pl.col(reason)
+        )
+        for field, reason in reasons.items()
+        if frame[reason].null_count() < len(frame)
+    ]
+    read = frame.with_columns(
+        *(as_count(pl.col(field), pl.col(reasons[field])).alias(field) for field in COUNTS),
+        *(
+            as_ns(pl.col(field), pl.col(reasons[field]), pl.col(f"@ns:{field}")).alias(f"{field}_ns")
+            for field in DURATIONS
+        ),
+        *(pl.when(pl.col(reasons[field]).is_null()).then(field).alias(field) for field in AMOUNTS),
+        (
+            pl.col(reasons["cache_read_tokens"]).is_not_null()
+            | pl.col(reasons["cache_write_tokens"]).is_not_null()
+        ).alias("@cache_refused"),
+    )
+    schema = {"@row": pl.UInt32, "field": pl.String, "value": pl.String, "reason": pl.String}
+    return read, pl.concat([pl.DataFrame(schema=schema), *refused], how="vertical_relaxed")
+
+
+def _first(values: list[pl.Expr], whens: list[pl.Expr]) -> pl.Expr:
+    taken = [pl.when(when).then(pl.lit(number)) for number, when in enumerate(whens)]
+    number = pl.coalesce([*taken, pl.lit(-1)])
+    return reduce(
+        lambda rest, one: pl.when(number == one[0]).then(one[1]).otherwise(rest),
+        enumerate(values),
+        pl.lit(None, pl.String),
+    )
+
+
+def _found(field: str, entries: tuple[Entry, ...], columns: Collection[str]) -> Iterator[tuple[pl.Expr, str]]:
+    for entry in entries:
+        text = text_of(entry, columns)
+        if text is None:
+            continue
+        if field in _ONLY_ON:
+            text = pl.when(pl.col("@role").is_in(_ONLY_ON[field])).then(text)
+        if entry.unit == "instant":
+            text = _since_start(text)
+        yield text, entry.label
+
+
+def _since_start(text: pl.Expr) -> pl.Expr:
+    """Turn the text of an instant into the text of the nanoseconds since the span began."""
+    since = text.cast(pl.Int64, strict=False) - pl.col("@start").cast(pl.Int64, strict=False)
+    return since.cast(pl.String)
+
+
+def _ns_per_unit(entries: tuple[Entry, ...], columns: Collection[str]) -> pl.Expr:
+    """Say in what unit the entry that is taken gives its duration."""
+    texts = [(text_of(entry, columns), entry) for entry in entries]
+    units = [
+        pl.when(text.is_not_null()).then(NS_PER_UNIT.get(entry.unit, 1))
+        for text, entry in texts
+        if text is not None
+    ]
+    return pl.coalesce([*units, pl.lit(1)]).cast(pl.Float64)
+
+
+def _source(field: str, found: list[tuple[pl.Expr, str]]) -> pl.Expr:
+    return pl.coalesce(
+        [pl.when(text.is_not_null()).then(pl.lit(f'"{field}":"{label}"')) for text, label in found]
+    )
+
+
+def _meaning(dialect: Dialect, columns: Collection[str]) -> list[pl.Expr]:
+    """Say what the usage figures mean, by the first usage rule that holds; without a rule nobody knows."""
+    whens = [holds(rule.when, columns) for rule in dialect.usage]
+
+    def flags(values: list[bool | None], name: str) -> pl.Expr:
+        literals = [pl.lit(value, pl.Boolean) for value in values]
+        earlier = [reduce(and_, [~one for one in whens[:place]], pl.lit(True)) for place in range(len(whens))]
+        taken = [
+            pl.when(when & first).then(value)
+            for when, first, value in zip(whens, earlier, literals, strict=True)
+        ]
+        return pl.coalesce([*taken, pl.lit(None, pl.Boolean)]).alias(name)
+
+    return [
+        flags([rule.input_includes_cache for rule in dialect.usage], "@includes_cache"),
+        flags([rule.output_includes_reasoning for rule in dialect.usage], "@includes_reasoning"),
+        flags([rule.total_proves for rule in dialect.usage], "@total_proves").fill_null(True),
+    ]

@@ -1,0 +1,142 @@
+"""The last step of a span: links, flags, how full the row is, and the hash that tells versions apart."""
+
+import hashlib
+from collections.abc import Sequence
+from decimal import Decimal
+
+import polars as pl
+import pyarrow as pa
+
+from collector.decode.flat import FlatTraces
+from collector.decode.words import short
+from collector.journal.record import Record
+from warehouse.rows import REFUSED, SPANS
+
+_FROM_BASE = ("trace_id", "span_id", "parent_span_id", "span_kind", "status", "dialect", "role")
+_CUT = (
+    "model_requested",
+    "model_response",
+    "response_id",
+    "agent_name",
+    "agent_id",
+    "session_id",
+    "user_id",
+    "task_key",
+    "task_type",
+    "tool_name",
+    "deployment",
+    "replica",
+    "service_name",
+    "host",
+)
+_RECEIPT = ("received_ns", "filled", "row_hash")
+_USD_DIGITS = Decimal(1).scaleb(-12)
+_CELL, _ROW_PART, _NULL = "\x1f", "\x1e", "\x00"
+
+
+def finish_rows(
+    frame: pl.DataFrame, refused: pl.DataFrame, flat: FlatTraces, records: Sequence[Record]
+) -> dict[str, pa.Table]:
+    """Make the Arrow tables `spans` and `refused`; every column of the schemas is there."""
+    receipt = pl.DataFrame(
+        {
+            "record": range(len(records)),
+            "received_ns": [record.received_ns for record in records],
+            "tenant": [record.tenant for record in records],
+            "source": [record.peer for record in records],
+        },
+        schema={"record": pl.UInt32, "received_ns": pl.Int64, "tenant": pl.String, "source": pl.String},
+    )
+    rows = (
+        frame.join(_links(frame, flat), on="@row", how="left", maintain_order="left")
+        .join(receipt, left_on="@record", right_on="record", how="left", maintain_order="left")
+        .with_columns(
+            *(pl.col(f"@{name}").alias(name) for name in _FROM_BASE),
+            *(
+                short(pl.col(f"@{name}")).alias(name)
+                for name in ("name", "scope_name", "scope_version", "schema_url")
+            ),
+            *(short(pl.col(name)).alias(name) for name in _CUT),
+            flags=_flags(),
+            reported_cost_usd=_usd(frame["reported_cost_usd"]),
+        )
+        .select(name for name in SPANS.names if name not in ("filled", "row_hash"))
+    )
+    rows = rows.with_columns(filled=_filled(rows), row_hash=row_hashes(rows))
+    return {"spans": _table(rows, SPANS), "refused": _refused(refused, flat, receipt)}
+
+
+def row_hashes(rows: pl.DataFrame) -> pl.Series:
+    """Hash what each row says, without when and how it came: equal content has equal hashes."""
+    cells = [_cell(name, dtype) for name, dtype in rows.schema.items() if name not in _RECEIPT]
+    texts = rows.select(pl.concat_str(cells, separator=_CELL)).to_series()
+    hashes = [hashlib.blake2b(text.encode(), digest_size=16).hexdigest() for text in texts]
+    return pl.Series("row_hash", hashes, dtype=pl.String)
+
+
+def _cell(name: str, dtype: pl.DataType) -> pl.Expr:
+    column = pl.col(name)
+    text = column.list.join(_ROW_PART) if isinstance(dtype, pl.List) else column.cast(pl.String)
+    return text.fill_null(_NULL)
+
+
+def _filled(rows: pl.DataFrame) -> pl.Expr:
+    counted = [name for name in rows.columns if name not in _RECEIPT]
+    return pl.sum_horizontal(pl.col(name).is_not_null().cast(pl.Int64) for name in counted)
+
+
+def _links(frame: pl.DataFrame, flat: FlatTraces) -> pl.DataFrame:
+    """List the other traces that a span's links name."""
+    own = frame.select("@row", "@trace_id")
+    return (
+        flat.links.with_columns(linked=pl.col("trace_id").bin.encode("hex"))
+        .filter((pl.col("linked").str.len_bytes() == 32) & (pl.col("linked").str.strip_chars("0") != ""))  # noqa: PLR2004
+        .join(own, left_on="owner", right_on="@row", how="inner")
+        .filter(pl.col("linked") != pl.col("@trace_id"))
+        .group_by("owner")
+        .agg(task_links=pl.col("linked").unique().sort())
+        .rename({"owner": "@row"})
+    )
+
+
+def _flags() -> pl.Expr:
+    """Name what a reader of the row should know; null where there is nothing."""
+    threshold = pl.col("@trace_state").str.extract(r"(?:^|,)\s*ot=(?:[^,]*;)?th:([0-9a-f]{1,14})", 1)
+    tests = {
+        "attributes_dropped": pl.col("@dropped_attributes") > 0,
+        "cut_content": pl.col("@cut"),
+        "end_before_start": pl.col("@backward"),
+        "head_sampled": threshold.str.strip_chars("0") != "",
+    }
+    flags = pl.concat_list(
+        pl.when(test.fill_null(False)).then(pl.lit(name)) for name, test in tests.items()
+    ).list.drop_nulls()
+    return pl.when(flags.list.len() > 0).then(flags)
+
+
+def _usd(texts: pl.Series) -> pl.Series:
+    amounts = [None if text is None else Decimal(text.strip()).quantize(_USD_DIGITS) for text in texts]
+    return pl.Series("reported_cost_usd", amounts, dtype=pl.Decimal(38, 12))
+
+
+def _refused(refused: pl.DataFrame, flat: FlatTraces, receipt: pl.DataFrame) -> pa.Table:
+    spans = flat.spans.with_row_index("@row").select(
+        "@row",
+        "record",
+        trace_id=_whole_id("trace_id", 16),
+        span_id=_whole_id("span_id", 8),
+    )
+    rows = (
+        refused.join(spans, on="@row", how="left", maintain_order="left")
+        .join(receipt, on="record", how="left", maintain_order="left")
+        .with_columns(signal=pl.lit("traces"))
+    )
+    return _table(rows.select(REFUSED.names), REFUSED)
+
+
+def _whole_id(name: str, size: int) -> pl.Expr:
+    return pl.when(pl.col(name).bin.size() == size).then(pl.col(name).bin.encode("hex"))
+
+
+def _table(rows: pl.DataFrame, schema: pa.Schema) -> pa.Table:
+    return rows.to_arrow().cast(schema)
