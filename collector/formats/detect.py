@@ -43,8 +43,7 @@ def detect(path: Path, zone: str | None, where: str) -> Reading | None:
         return _parquet(path, zone, where)
     if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in _JSON_STARTS:
         return _json(path) or _cut_json(head)
-    with open_plain(path) as file:
-        layout = find_layout(file) if head else None
+    layout = find_layout(lambda: open_plain(path))
     if layout:
         return Reading(f"otlp-protobuf-{layout.signal}", lambda file: read_protobuf(file, layout))
     if is_gpu_csv(head):

@@ -29,11 +29,11 @@ class Layout(NamedTuple):
     signal: Signal
 
 
-def find_layout(file: BinaryIO) -> Layout | None:
+def find_layout(open_file: Callable[[], BinaryIO]) -> Layout | None:
     """Tell how a file is framed and what it holds, from its first frames; None if it is not OTLP protobuf."""
     for framing in _FRAMES:
-        file.seek(0)
-        signal = _first_signal(file, framing)
+        with open_file() as file:
+            signal = _first_signal(file, framing)
         if signal:
             return Layout(framing, signal)
     return None

@@ -15,20 +15,19 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 
 
 def open_plain(path: Path) -> BinaryIO:
-    """Open a file for reading; gzip and zstd are taken off while reading, told by their first bytes.
+    """Open a file for reading forward; gzip and zstd are taken off, told by their first bytes.
 
     Raises:
         OSError: the file cannot be read, or (while reading) is not what its first bytes say.
     """
-    file = path.open("rb")
-    magic = file.read(4)
-    file.seek(0)
+    with path.open("rb") as file:
+        magic = file.read(4)
     if magic.startswith(_GZIP):
-        return cast("BinaryIO", gzip.GzipFile(fileobj=file, mode="rb"))
+        return cast("BinaryIO", gzip.open(path, "rb"))
     if magic == _ZSTD:
-        reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True, closefd=True)
+        reader = zstandard.ZstdDecompressor().stream_reader(path.open("rb"), read_across_frames=True)
         return cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", reader)))
-    return file
+    return path.open("rb")
 
 
 def hash_file(path: Path, salt: str) -> str:

@@ -74,7 +74,7 @@ def test_every_framing_is_found_and_read_whole(counts: list[list[int]], framing:
     """The framing is told from the bytes alone, and no span is lost under any."""
     data = _framed(framing, [_traces(*message) for message in counts])
 
-    layout = find_layout(io.BytesIO(data))
+    layout = find_layout(lambda: io.BytesIO(data))
 
     assert layout == Layout(framing, "traces")
     assert _items(data, layout) == sum(map(sum, counts))
@@ -85,7 +85,7 @@ def test_every_framing_is_found_and_read_whole(counts: list[list[int]], framing:
 )
 def test_signals_are_told_apart(message: bytes, signal: str) -> None:
     """The three requests look alike from outside; what they hold tells which one it is."""
-    layout = find_layout(io.BytesIO(message))
+    layout = find_layout(lambda: io.BytesIO(message))
 
     assert layout is not None
     assert layout.signal == signal
@@ -96,7 +96,7 @@ def test_signals_are_told_apart(message: bytes, signal: str) -> None:
 @given(data=st.binary(max_size=200))
 def test_other_bytes_are_not_telemetry(data: bytes) -> None:
     """No bytes make the recognition fail, and what it takes for OTLP can be read or is called broken."""
-    layout = find_layout(io.BytesIO(data))
+    layout = find_layout(lambda: io.BytesIO(data))
 
     if layout is not None:
         try:
