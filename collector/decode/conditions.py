@@ -27,7 +27,7 @@ def any_holds(conditions: Iterable[Condition], columns: Collection[str]) -> pl.E
 
 def keys_of(condition: Condition) -> set[str]:
     """Name the attributes that a condition looks at."""
-    keys = {key for part in ("attr", "attr_prefix", "attr_suffix") for key in condition.get(part, {})}
+    keys = {key for part in _ON_ATTRIBUTE for key in condition.get(part, {})}
     return keys | set(_many(condition.get("present", []))) | set(_many(condition.get("absent", [])))
 
 
@@ -105,4 +105,9 @@ _ON_COLUMN: dict[str, tuple[str, _Test]] = {
     "kind": ("@span_kind", _equals),
     "role": ("@role", _equals),
 }
-_ON_ATTRIBUTE: dict[str, _Test] = {"attr": _equals, "attr_prefix": _starts, "attr_suffix": _ends}
+_ON_ATTRIBUTE: dict[str, _Test] = {
+    "attr": _equals,
+    "attr_prefix": _starts,
+    "attr_suffix": _ends,
+    "attr_has": _contains,
+}

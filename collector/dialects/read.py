@@ -27,6 +27,7 @@ _CONDITION_KEYS = {
     "attr",
     "attr_prefix",
     "attr_suffix",
+    "attr_has",
     "role",
 }
 
@@ -126,7 +127,9 @@ def _load(name: str) -> dict[str, Any]:
 
 def _dialect(name: str, common: Mapping[str, Any]) -> Dialect:
     held = _load(name)
-    own = held.get("fields", {})
+    parent = _load(held["inherits"]) if "inherits" in held else {}
+    own = {**parent.get("fields", {}), **held.get("fields", {})}
+    content = {**parent.get("content", {}), **held.get("content", {})}
     attempts = held.get("attempts")
     return Dialect(
         id=name,
@@ -140,7 +143,7 @@ def _dialect(name: str, common: Mapping[str, Any]) -> Dialect:
             field: tuple(_entry(entry) for entry in [*own.get(field, []), *common["fields"].get(field, [])])
             for field in {**common["fields"], **own}
         },
-        content={field: tuple(map(_entry, entries)) for field, entries in held.get("content", {}).items()},
+        content={field: tuple(map(_entry, entries)) for field, entries in content.items()},
         attempts=_attempts(attempts) if attempts else None,
         stop_is_final=held.get("stop_is_final", True),
     )
