@@ -1,50 +1,70 @@
 """The program that serves the pages: `taximeter dashboard`."""
 
 import argparse
-import ipaddress
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import streamlit as st
+from starlette.middleware import Middleware
 
+from dashboard.gate import Gate
 from dashboard.source import Source, from_settings
-from taximeter import settings as settings_module
+from taximeter import ports
+from taximeter import settings as settings_file
 from taximeter.errors import TaximeterError, UnsafeBindError
-from taximeter.secret import read_secret
+from taximeter.say import say
 from taximeter.settings import Settings
+from warehouse.access import is_loopback, read_access
 
 APP = Path(__file__).with_name("app.py")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve the pages until a signal comes; gives the exit status."""
-    options = _parser().parse_args(argv)
     try:
-        settings = settings_module.load(options.config)
-        host = settings.dashboard.host
-        _refuse_public(host)
-        port = settings.dashboard.port if options.port is None else options.port
-        serve(from_settings(settings, _read_token(settings)), host, port)
+        settings = _settings(_parser().parse_args(argv))
+        readers = read_access(settings).readers
+        host, port = settings.dashboard.host, settings.dashboard.port
+        if not readers and not is_loopback(host):
+            message = (
+                f"the pages would be served on {host} for everybody; "
+                "name a token in the settings first: tokens: [{env: TAXIMETER_TOKEN, scopes: [read, write]}]"
+            )
+            raise UnsafeBindError(message)
+        if port:
+            ports.require_free({"dashboard.port": (host, port)})
+        serve(from_settings(settings, readers[0] if readers else None), host, port, readers, _names(settings))
     except TaximeterError as error:
-        print(f"taximeter dashboard: {error}", file=sys.stderr)  # noqa: T201
+        say(f"taximeter dashboard: {error}")
         return error.exit_status
     return 0
 
 
-def serve(source: Source, host: str, port: int) -> None:
-    """Run Streamlit in this process and block; port 0 takes a free one, the ready line tells which."""
+def serve(
+    source: Source, host: str, port: int, readers: Sequence[str] = (), names: Sequence[str] = ()
+) -> None:
+    """Run Streamlit in this process and block until a signal comes.
+
+    Args:
+        source: what the pages ask.
+        host: where to listen.
+        port: 0 takes a free one; the ready line tells which.
+        readers: tokens of which a visitor must show one; none leaves the pages open to who can reach them.
+        names: host names under which a browser may open the pages; empty for any.
+    """
 
     @asynccontextmanager
     async def ready(_: st.App) -> AsyncIterator[None]:
-        where = f"http://{host}:{st.get_option('server.port')}"
-        print(f"taximeter dashboard: ready on {where}", file=sys.stderr, flush=True)  # noqa: T201
+        say(f"taximeter dashboard: ready on http://{host}:{st.get_option('server.port')}")
         yield
 
     _warm()
-    app = st.App(APP, secrets=source.as_secrets(), lifespan=ready)
-    app.run(config=_streamlit_options(host, port))
+    gate = [Middleware(Gate, tokens=readers)] if readers else []
+    app = st.App(APP, secrets=source.as_secrets(), lifespan=ready, middleware=gate)
+    app.run(config=_options(host, port) | {"server.allowedHosts": list(names)})
 
 
 def _warm() -> None:
@@ -53,7 +73,7 @@ def _warm() -> None:
     import dashboard.views.overview  # noqa: F401
 
 
-def _streamlit_options(host: str, port: int) -> dict[str, object]:
+def _options(host: str, port: int) -> dict[str, object]:
     return {
         "server.address": host,
         "server.port": port,
@@ -72,35 +92,31 @@ def _streamlit_options(host: str, port: int) -> dict[str, object]:
     }
 
 
-def _read_token(settings: Settings) -> str | None:
-    for token in settings.tokens:
-        if "read" in token.scopes:
-            return read_secret(token.env)
-    return None
+def _names(settings: Settings) -> list[str]:
+    """Name the hosts that the pages may be opened as: a web page that points its name here gets nothing.
 
-
-def _refuse_public(host: str) -> None:
-    """Let the pages be reached from this machine only: they have no sign-in of their own.
-
-    Raises:
-        UnsafeBindError: the host is not a loopback address.
+    Beyond loopback the token guards, and the names of this machine are not known here.
     """
-    try:
-        safe = host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        safe = False
-    if not safe:
-        message = (
-            f"dashboard.host is {host}, which others can reach, and the pages have no sign-in; keep "
-            "127.0.0.1 and put a proxy that asks for a sign-in in front; its address is dashboard.public_url"
-        )
-        raise UnsafeBindError(message)
+    if not is_loopback(settings.dashboard.host):
+        return []
+    public = urlsplit(settings.dashboard.public_url or "").hostname
+    return ["localhost", "127.0.0.1", "::1", *([public] if public else [])]
+
+
+def _settings(arguments: argparse.Namespace) -> Settings:
+    values = settings_file.load(arguments.config, data=arguments.data)
+    changes = {
+        key: getattr(arguments, key) for key in ("host", "port") if getattr(arguments, key) is not None
+    }
+    return values.model_copy(update={"dashboard": values.dashboard.model_copy(update=changes)})
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="taximeter dashboard", description="Serve the pages.")
-    parser.add_argument("--config", type=Path, default=None, help="settings file (default: taximeter.yaml)")
-    parser.add_argument("--port", type=int, default=None, help="port to serve on; 0 takes a free one")
+    parser.add_argument("--config", "-c", type=Path, help="settings file [taximeter.yaml if there]")
+    parser.add_argument("--data", "-d", type=Path, help="data folder [from the settings]")
+    parser.add_argument("--host", help="where to listen [127.0.0.1]")
+    parser.add_argument("--port", type=int, help="where to listen, 0 for any free port [8501]")
     return parser
 
 

@@ -65,10 +65,7 @@ def check_value(health: Iterable[Row], check: str) -> float | None:
     """Read one check's value from the health report; None if it is not there or no number."""
     for row in health:
         if row["check"] == check:
-            try:
-                return float(row["value"])
-            except (TypeError, ValueError):
-                return None
+            return None if row["value"] is None else float(row["value"])
     return None
 
 

@@ -16,6 +16,7 @@ from dashboard.source import Source
 Row = dict[str, Any]
 Reports = Mapping[str, pa.Table]
 Asked = list[tuple[str, dict[str, str]]]
+Served = tuple[Source, Asked]
 
 TEXT, COUNT, NUMBER, FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 AT, USD = pa.timestamp("us"), pa.decimal128(38, 12)
@@ -114,7 +115,7 @@ _COLUMNS: dict[str, dict[str, pa.DataType]] = {
         **dict.fromkeys(("from_at", "until_at"), AT),
         "coverage_ratio": NUMBER,
     },
-    "health": dict.fromkeys(("check", "status", "value", "unit", "detail"), TEXT),
+    "health": {**dict.fromkeys(("check", "status", "unit", "detail"), TEXT), "value": NUMBER},
     "unpriced": {**dict.fromkeys(("provider", "model"), TEXT), **dict.fromkeys(("calls", "tokens"), COUNT)},
     "refused": {
         "received_at": AT,
@@ -182,7 +183,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def warehouse(reports: Reports) -> Iterator[tuple[Source, Asked]]:
+def warehouse(reports: Reports) -> Iterator[Served]:
     """Serve reports on a free port of loopback; gives the source to hand in and what was asked."""
     server = _Server(("127.0.0.1", 0), _Handler)
     server.reports, server.asked = reports, []

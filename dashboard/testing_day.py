@@ -44,7 +44,7 @@ def canned() -> dict[str, pa.Table]:
 
 def simulated() -> dict[str, pa.Table]:
     """Make the same day, said to come from a generator."""
-    row = {"check": "simulated_rows", "status": "warn", "value": "42", "unit": "rows"}
+    row = {"check": "simulated_rows", "status": "warn", "value": 42.0, "unit": "rows"}
     return canned() | {"health": table("health", [*_health()[:-1], row])}
 
 
@@ -296,8 +296,16 @@ def _need() -> list[Row]:
 
 def _health() -> list[Row]:
     return [
-        {"check": "ingest_lag", "status": "ok", "value": "0.4", "unit": "s"},
-        {"check": "law_states_tile_held", "status": "ok", "value": "0", "unit": "violations"},
-        {"check": "unpriced_share", "status": "warn", "value": "0.2", "unit": "ratio", "detail": "1 model"},
-        {"check": "simulated_rows", "status": "ok", "value": "0", "unit": "rows"},
+        {"check": "ingest_lag", "status": "ok", "value": 0.4, "unit": "s"},
+        {"check": "last_sample", "status": "unknown", "value": None, "unit": "s", "detail": "none yet"},
+        {"check": "spans:otel_genai", "status": "ok", "value": 1_234.0, "unit": "spans"},
+        {"check": "law:ledger_tiles", "status": "ok", "value": 0.0, "unit": "rows"},
+        {
+            "check": "unpriced_ratio",
+            "status": "warn",
+            "value": 0.2,
+            "unit": "ratio",
+            "detail": "see unpriced",
+        },
+        {"check": "simulated_rows", "status": "ok", "value": 0.0, "unit": "rows"},
     ]

@@ -18,6 +18,7 @@ from taximeter.units import count, duration, usd
 
 Row = dict[str, Any]
 UTIL_PX = 130
+TITLE_PX = 28
 EDGE_PX = 150
 # A step is drawn at least this share of the whole wide, or it could not be seen or touched.
 LEAST_SHARE = 0.003
@@ -46,7 +47,7 @@ def trajectory(
         _add_series(figure, series, wall, names)
         _add_strips(figure, timeline, wall, names, strips)
     calm(figure, sum(heights) + EDGE_PX)
-    figure.update_layout(barmode="overlay")
+    figure.update_layout(barmode="overlay", margin_t=TITLE_PX)
     figure.update_xaxes(type="date")
     figure.update_xaxes(title=say("axes.time", zone=wall.label), row=len(heights), col=1)
     figure.update_yaxes(categoryorder="array", categoryarray=lane_names[::-1], row=1, col=1)

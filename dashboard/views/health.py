@@ -9,24 +9,26 @@ from dashboard.screen import Screen, draw
 from dashboard.source import Row
 from dashboard.tables import Column, html_table
 from dashboard.words import say
-from taximeter.units import UNKNOWN
+from taximeter.units import UNKNOWN, count, duration, share
 
 
 def body(screen: Screen) -> None:
     """Draw the checks, then the two lists of what is missing from the figures."""
     st.subheader(say("health.title"))
-    checks = screen.everywhere("health")
+    checks = screen.rows("health")
     wrong = [row for row in checks if row["status"] in {"warn", "fail"}]
-    st.write(say("health.bad", count=len(wrong)) if wrong else say("health.good"))
+    st.write(
+        say("health.bad", checks=", ".join(named(row) for row in wrong)) if wrong else say("health.good")
+    )
     columns = [
-        Column("check", lambda row: str(row["check"]).replace("_", " "), number=False),
+        Column("check", named, number=False),
         Column(
             "status",
             lambda row: str(row["status"]),
             number=False,
             dot=lambda row: colour("status", row["status"]),
         ),
-        Column("value", _value),
+        Column("value", value_text),
         Column("detail", lambda row: row["detail"] or "", number=False),
     ]
     st.html(html_table(columns, checks, say("health.laws")))
@@ -36,10 +38,21 @@ def body(screen: Screen) -> None:
     _list(screen.rows("refused"), "health.refused_none", "refused")
 
 
-def _value(row: Row) -> str:
-    if row["value"] is None:
+def named(row: Row) -> str:
+    """Name a check in words."""
+    return str(row["check"]).replace("_", " ").replace(":", ": ")
+
+
+def value_text(row: Row) -> str:
+    """Write a check's value in its unit; a dash if unknown."""
+    value, unit = row["value"], row["unit"]
+    if value is None:
         return UNKNOWN
-    return f"{row['value']} {row['unit'] or ''}".strip()
+    if unit == "ratio":
+        return share(value)
+    if unit == "s":
+        return duration(value)
+    return f"{count(round(value))} {unit or ''}".strip()
 
 
 def _list(rows: Sequence[Row], none: str, key: str) -> None:
