@@ -17,7 +17,6 @@ Value = str | int | float | None
 _UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _AGO = re.compile(r"(\d{1,9})([smhdw])")
 _WHOLE = re.compile(r"-?\d{1,19}")
-_MAX = (1 << 63) - 1
 
 
 def parse_default(text: str) -> Value:
@@ -56,7 +55,7 @@ def parse_instant(name: str, value: Value, now_ns: int) -> int:
         BadInputError: it is none of these.
     """
     text = str(value).strip()
-    if _WHOLE.fullmatch(text) and abs(int(text)) <= _MAX:
+    if _is_bigint(text):
         return int(text)
     if text == "now":
         return now_ns
@@ -75,14 +74,18 @@ def parse_instant(name: str, value: Value, now_ns: int) -> int:
 def _parse_zone(text: str) -> str:
     try:
         return ZoneInfo(text).key
-    except (ValueError, OSError):
+    except (KeyError, ValueError, OSError):
         message = f"zone: there is no time zone {text!r}; write one such as Europe/Berlin"
         raise BadInputError(message) from None
 
 
+def _is_bigint(text: str) -> bool:
+    return _WHOLE.fullmatch(text) is not None and -(1 << 63) <= int(text) < 1 << 63
+
+
 def _parse_whole(name: str, value: Value) -> int:
     text = str(value)
-    if not _WHOLE.fullmatch(text) or abs(int(text)) > _MAX:
+    if not _is_bigint(text):
         message = f"{name}: {text!r} is no whole number"
         raise BadInputError(message)
     return int(text)
