@@ -1,13 +1,13 @@
 """Samples as an OTLP metrics request: one metric per kind of figure, the card in each point's attributes."""
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from struct import Struct
 
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.metrics.v1.metrics_pb2 import (
     AGGREGATION_TEMPORALITY_CUMULATIVE,
-    Metric,
+    Gauge,
     NumberDataPoint,
 )
 
@@ -33,6 +33,11 @@ _UNITS = {
 }
 _COUNTERS = {"energy_j"}  # grow until the driver is loaded again
 
+_FIXED64 = 1  # wire type
+_TIME_TAG = NumberDataPoint.TIME_UNIX_NANO_FIELD_NUMBER << 3 | _FIXED64
+_VALUE_TAG = NumberDataPoint.AS_DOUBLE_FIELD_NUMBER << 3 | _FIXED64
+_TIME_AND_VALUE = Struct("<BQBd").pack
+
 
 def encode(samples: Iterable[Sample], resource: Mapping[str, str | bool], source: str = "nvml") -> bytes:
     """Make one ExportMetricsServiceRequest; `source` says who measured and goes to the scope."""
@@ -42,30 +47,39 @@ def encode(samples: Iterable[Sample], resource: Mapping[str, str | bool], source
     of_scope = of_resource.scope_metrics.add()
     of_scope.scope.name = SCOPE
     of_scope.scope.attributes.append(_pair("gpu.source", source))
-    metrics: dict[str, Metric] = {}
-    for sample in samples:
-        metric = metrics.get(sample.metric)
-        if metric is None:
-            metric = metrics[sample.metric] = of_scope.metrics.add()
-            metric.name, metric.unit = PREFIX + sample.metric, _UNITS[sample.metric]
-        point = _points(metric, sample.metric).add()
-        point.CopyFrom(_point_of(sample.card, sample.pid))
-        point.time_unix_nano = sample.t_ns
-        point.as_double = sample.value
+    for name, points in _points(samples).items():
+        metric = of_scope.metrics.add(name=PREFIX + name, unit=_UNITS[name])
+        if name in _COUNTERS:
+            metric.sum.MergeFromString(b"".join(points))
+            metric.sum.aggregation_temporality = AGGREGATION_TEMPORALITY_CUMULATIVE
+            metric.sum.is_monotonic = True
+        else:
+            metric.gauge.MergeFromString(b"".join(points))
     return request.SerializeToString()
 
 
-def _points(metric: Metric, name: str):  # type: ignore[no-untyped-def]  # noqa: ANN202
-    if name not in _COUNTERS:
-        return metric.gauge.data_points
-    metric.sum.aggregation_temporality = AGGREGATION_TEMPORALITY_CUMULATIVE
-    metric.sum.is_monotonic = True
-    return metric.sum.data_points
+def _points(samples: Iterable[Sample]) -> dict[str, list[bytes]]:
+    """Serialize points by metric, as Gauge and Sum hold them: field 1, repeated.
+
+    Written as bytes because a card's attributes are the same in each of its points: made once, they are
+    copied, which takes a sixth of the time of building a message a point.
+    """
+    heads: dict[tuple[str, int, int | None], bytes] = {}
+    points: dict[str, list[bytes]] = {}
+    for card, metric, t_ns, value, pid in samples:
+        head = heads.get((card.uuid, card.index, pid))
+        if head is None:
+            head = heads[card.uuid, card.index, pid] = _head(card, pid)
+        of_metric = points.get(metric)
+        if of_metric is None:
+            of_metric = points[metric] = []
+        of_metric.append(head)
+        of_metric.append(_TIME_AND_VALUE(_TIME_TAG, t_ns, _VALUE_TAG, value))
+    return points
 
 
-@lru_cache(maxsize=4096)
-def _point_of(card: Card, pid: int | None) -> NumberDataPoint:
-    """Make the part of a point that never changes: what card, what process."""
+def _head(card: Card, pid: int | None) -> bytes:
+    """Serialize the part of a point that never changes, with the length of the whole point before it."""
     named: dict[str, str | int | None] = {
         "gpu.uuid": card.uuid,
         "gpu.bus_id": card.bus_id,
@@ -73,9 +87,13 @@ def _point_of(card: Card, pid: int | None) -> NumberDataPoint:
         "gpu.name": card.name,
         "process.pid": pid,
     }
-    point = NumberDataPoint()
+    point = NumberDataPoint(time_unix_nano=1, as_double=1)
     point.attributes.extend(_pair(key, value) for key, value in named.items() if value is not None)
-    return point
+    whole = Gauge(data_points=[point]).SerializeToString()
+    length = point.ByteSize()
+    point.ClearField("time_unix_nano")
+    point.ClearField("value")
+    return whole[: len(whole) - length] + point.SerializeToString()
 
 
 def _pair(key: str, value: str | bool | int) -> KeyValue:  # noqa: FBT001
