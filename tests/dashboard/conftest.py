@@ -1,4 +1,9 @@
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -34,6 +39,36 @@ def simulated_day() -> Iterator[Served]:
 def nothing() -> Iterator[Served]:
     with warehouse(empty()) as served:
         yield served
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Run the real program over a simulated day; gives the address of its pages."""
+    folder = tmp_path_factory.mktemp("program")
+    with warehouse(simulated()) as (source, _), running(source, folder) as url:
+        yield url
+
+
+@contextmanager
+def running(source: Source, folder: Path) -> Iterator[str]:
+    environment = {**os.environ, "TAXIMETER_WAREHOUSE__URL": source.warehouse_url, "HOME": str(folder)}
+    with subprocess.Popen(
+        [sys.executable, "-m", "dashboard", "--port", "0", "--data", str(folder)],
+        cwd=folder,
+        env={**environment, "PYTHONPATH": str(APP.parents[1])},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        ready = process.stderr.readline()
+        try:
+            yield ready.rpartition(" ")[2].strip()
+        finally:
+            process.terminate()
+            rest = process.stderr.read()
+            process.wait(timeout=20)
+    assert process.returncode in (0, -signal.SIGTERM), rest
+    assert "Traceback" not in rest
 
 
 @pytest.fixture
