@@ -13,7 +13,7 @@ from duckdb import DuckDBPyConnection
 from taximeter.clock import NS_PER_S, Clock
 from taximeter.layout import DataFolder
 from taximeter.settings import Settings
-from warehouse import config_rows, prices
+from warehouse import config_rows, prices, skus
 from warehouse.inbox import look
 from warehouse.models import MODELS, Model
 from warehouse.queries import query
@@ -49,6 +49,7 @@ def refresh(connection: DuckDBPyConnection, settings: Settings, clock: Clock) ->
         cursor.execute(query("refresh/passing_times"), {"now_ns": now_ns})
         cursor.execute(query("refresh/passing_traces"))
         prices.prepare(cursor, settings, now_ns)
+        skus.prepare(cursor)
         for model in MODELS:
             _run(cursor, model)
         for table in ("dirty_traces", "dirty_times", "refreshes", "intake"):

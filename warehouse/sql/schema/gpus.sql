@@ -12,5 +12,7 @@ create table gpus (
     is_declared boolean not null, -- declared in the settings and never sampled
     first_ns bigint,
     last_ns bigint,
-    simulated boolean not null
+    simulated boolean not null,
+    placed_by varchar, -- why it is in its deployment: uuid, sku (dealt by host and index) or declared
+    idle_w double -- what a card of this name draws when it does nothing, null where nobody measured it
 )

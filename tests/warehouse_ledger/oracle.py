@@ -1,0 +1,383 @@
+"""The ledger by its rules alone: every stretch in which nothing changes, one after another, in exact fractions.
+
+It shares no step of the SQL: nothing is packed, summed ahead or sorted by anything but time.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from ledger_world import QUARTER, S, Card, Fleet, Step, Stretch, World
+
+Cell = tuple[int, str, str, str | None, str]  # quarter, gpu, state, cause, provenance
+Claim = tuple[int, str, str, str, str | None]  # quarter, deployment, state, who, cause
+RANKS = ["lost", "unknown", "stuck", "unattributed", "busy", "loaded", "unloaded"]
+IDLE = {"busy", "loaded"}
+
+
+@dataclass
+class Books:
+    """What the oracle found, before rounding; money in millionths of a USD per hour x ns."""
+
+    ns: dict[Cell, Fraction] = field(default_factory=lambda: defaultdict(Fraction))
+    money: dict[Cell, Fraction] = field(default_factory=lambda: defaultdict(Fraction))
+    unpriced: set[tuple[int, str]] = field(default_factory=set)
+    claim_ns: dict[Claim, Fraction] = field(default_factory=lambda: defaultdict(Fraction))
+    claim_money: dict[Claim, Fraction] = field(default_factory=lambda: defaultdict(Fraction))
+    unplaced: dict[tuple[int, str], int] = field(default_factory=lambda: defaultdict(int))
+    timeline: dict[str, list[tuple[int, int, str]]] = field(default_factory=lambda: defaultdict(list))
+
+
+class Oracle:
+    """One world, walked."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.books = Books()
+        self.fleets = {fleet.name: fleet for fleet in world.fleets}
+        self.holds = {card.gpu_id: self._holds(card) for card in world.cards}
+        self.pools: dict[str, list[Card]] = defaultdict(list)
+        for card in world.cards:
+            self.pools[card.deployment or card.gpu_id].append(card)
+
+    def walk(self) -> Books:
+        for pool, cards in self.pools.items():
+            moments = sorted(self._moments(pool, cards))
+            most = self._most_seen(pool, moments)
+            for a, b in zip(moments, moments[1:], strict=False):
+                self._stretch(pool, cards, a, b, most[a // QUARTER])
+        return self.books
+
+    # -- what is there -----------------------------------------------------------------------------------------
+
+    def _holds(self, card: Card) -> list[Stretch]:
+        holds: list[Stretch] = []
+        if card.deployment:
+            holds += self.fleets[card.deployment].held
+        times = sorted({t for t, _ in card.samples})
+        for t, following in zip(times, times[1:], strict=False):
+            if following - t <= self.world.released_after:
+                holds.append((t, following))
+        if card.deployment and not card.samples and not self.fleets[card.deployment].held:
+            served = [s.busy for s in self._served(card.deployment)]
+            if served:
+                holds.append((min(a for a, _ in served), max(b for _, b in served)))
+        return [(a, min(b, self.world.now)) for a, b in holds]
+
+    def _served(self, pool: str) -> list["_Busy"]:
+        return [
+            _Busy(step, self._replica(step))
+            for step in self.world.steps
+            if step.deployment == pool and pool in self.fleets and step.busy and step.busy[0] < step.busy[1]
+        ]
+
+    def _replica(self, step: Step) -> int | None:
+        fleet = self.fleets[step.deployment or ""]
+        known = {str(card.slot // fleet.per_replica) for card in self.world.cards if card.deployment == fleet.name}
+        return int(step.replica) if step.replica in known else None
+
+    def _moments(self, pool: str, cards: list[Card]) -> set[int]:
+        at: set[int] = set()
+        for card in cards:
+            for hold in self.holds[card.gpu_id]:
+                at.update(hold)
+            for t, _ in card.samples:
+                at.update((t, t - self.world.interval))
+            for a, b, _ in self._prices(card):
+                at.update((a, b))
+        for step in self.world.steps:
+            at.update((step.start, step.end, max(step.start, step.end - (step.work or 0))))
+            at.update(step.busy or ())
+        at = {t for t in at if 0 < t <= self.world.now}
+        at.update(t for t in range(min(at) // QUARTER * QUARTER, max(at) + 2 * QUARTER, QUARTER))
+        return at
+
+    def _prices(self, card: Card) -> list[tuple[int, int, int]]:
+        return self.fleets[card.deployment].prices if card.deployment else []
+
+    def _most_seen(self, pool: str, moments: list[int]) -> dict[int, int]:
+        if pool not in self.fleets:
+            return defaultdict(lambda: 1)
+        fleet = self.fleets[pool]
+        replicas = len({card.slot // fleet.per_replica for card in self.pools[pool]})
+        most: dict[int, int] = defaultdict(lambda: 1)
+        served = self._served(pool)
+        for a, b in zip(moments, moments[1:], strict=False):
+            now = sum(1 for s in served if s.busy[0] <= a and b <= s.busy[1])
+            most[a // QUARTER] = max(most[a // QUARTER], -(-now // replicas))
+        if fleet.concurrency:
+            return defaultdict(lambda: fleet.concurrency or 1)
+        return most
+
+    # -- what a card tells -------------------------------------------------------------------------------------
+
+    def _evidence(self, card: Card, pool: str, a: int, b: int) -> str:
+        if not card.samples:
+            return "declared"
+        speaking = sorted({t for t, _ in card.samples if self._speaks(card, t)})
+        after = [t for t in speaking if t >= b]
+        if not after:
+            return "unknown"
+        t = after[0]
+        earlier = [x for x in speaking if x < t]
+        start = earlier[-1] if earlier and t - earlier[-1] <= 3 * self.world.interval else t - self.world.interval
+        if a < start:
+            return "unknown"
+        return self._judge(card, pool, start, t)
+
+    def _at(self, card: Card, t: int, metric: str) -> float | None:
+        values = [seen[metric] for when, seen in card.samples if when == t and metric in seen]
+        return max(values) if values else None
+
+    def _speaks(self, card: Card, t: int) -> bool:
+        return self._at(card, t, "util_ratio") is not None or self._at(card, t, "up") == 0
+
+    def _lately(self, card: Card, t: int, metric: str) -> float | None:
+        times = [when for when, seen in card.samples if when <= t and metric in seen]
+        if not times or max(times) < t - 15 * self.world.interval:
+            return None
+        return self._at(card, max(times), metric)
+
+    def _judge(self, card: Card, pool: str, start: int, t: int) -> str:
+        util = self._at(card, t, "util_ratio")
+        if util is None:
+            return "lost"
+        processes, memory = self._lately(card, t, "processes"), self._lately(card, t, "memory_used_mib")
+        power = self._at(card, t, "power_w")
+        if processes is None:
+            empty = memory is not None and memory < 1
+        else:
+            empty = processes == 0 and (memory or 0) < 1024
+        if util >= 0.95 and (empty or (power is not None and power <= 1.25 * 68.6)):
+            return "stuck"
+        if util >= self.world.busy_ratio:
+            return "busy" if self._step_is_near(card, pool, start, t) else "unattributed"
+        return "unloaded" if empty else "loaded"
+
+    def _step_is_near(self, card: Card, pool: str, start: int, t: int) -> bool:
+        if pool not in self.fleets:
+            return False
+        mine = card.slot // self.fleets[pool].per_replica
+        slack = self.world.tolerance
+        return any(
+            s.busy[0] < t + slack and s.busy[1] > start - slack
+            for s in self._served(pool)
+            if s.replica in (None, mine)
+        )
+
+    # -- who does what -----------------------------------------------------------------------------------------
+
+    def _stretch(self, pool: str, cards: list[Card], a: int, b: int, c: int) -> None:
+        fleet = self.fleets.get(pool)
+        flying = [s for s in self._served(pool) if s.busy[0] <= a and b <= s.busy[1]]
+        tools, others = self._waiting(pool, a, b)
+        held = [k for k in cards if any(x <= a and b <= y for x, y in self.holds[k.gpu_id])]
+        groups: dict[int, list[Card]] = defaultdict(list)
+        for card in held:
+            groups[card.slot // fleet.per_replica if fleet else 0].append(card)
+        own = {card.gpu_id: self._evidence(card, pool, a, b) for card in held}
+        worst = {
+            r: min(
+                ("loaded" if own[k.gpu_id] == "declared" else own[k.gpu_id] for k in group), key=RANKS.index
+            )
+            for r, group in groups.items()
+        }
+        serving, states = self._states(worst, flying, len(tools), len(others), c, self._is_held(pool, a, b))
+        for r, group in groups.items():
+            for card in group:
+                self._enter(card, a, b, states[r], own[card.gpu_id], tools, others)
+        if fleet:
+            self._charge(fleet, groups, flying, serving, states, tools, others, a, b)
+
+    def _states(
+        self, worst: dict[int, str], flying: list["_Busy"], w: int, b: int, c: int, held: bool
+    ) -> tuple[set[int], dict[int, str]]:
+        f = len(flying)
+        named = {s.replica for s in flying if s.replica is not None and worst.get(s.replica, "lost") != "lost"}
+        available = [r for r in worst if worst[r] != "lost"]
+        at_work = [r for r in available if worst[r] in {"busy", "unattributed"}]
+        if all(s.replica is not None for s in flying):
+            count = len(named)
+        else:
+            count = max(len(named), min(len(available), f, max(-(-f // c), len(at_work))))
+        queue = sorted(
+            available,
+            key=lambda r: (r not in named, r not in at_work, worst[r] in {"stuck", "unloaded"}, r),
+        )
+        serving = set(queue[:count])
+        idle = [r for r in queue if r not in serving and worst[r] in IDLE]
+        for_tools = min(max(-(-(f + w) // c) - max(count, -(-f // c)), 0), len(idle))
+        between = min(
+            max(-(-(f + w + b) // c) - max(count, -(-(f + w) // c)), 0), len(idle) - for_tools
+        )
+        states = {r: worst[r] for r in worst}
+        states.update(dict.fromkeys(serving, "serving"))
+        for place, r in enumerate(idle):
+            rest = "spare" if held else "no_task"
+            states[r] = (
+                "tool_wait" if place < for_tools else "between_steps" if place < for_tools + between else rest
+            )
+        return serving, states
+
+    def _is_held(self, pool: str, a: int, b: int) -> bool:
+        return any(x <= a and b <= y for x, y in self._task_holds(pool).values())
+
+    def _task_holds(self, pool: str) -> dict[str, Stretch]:
+        holds: dict[str, Stretch] = {}
+        for s in self._served(pool):
+            x, y = holds.get(s.step.task, s.busy)
+            holds[s.step.task] = (min(x, s.busy[0]), max(y, s.busy[1]))
+        return holds
+
+    def _waiting(self, pool: str, a: int, b: int) -> tuple[dict[str, list[str]], dict[str, str]]:
+        tools: dict[str, list[str]] = {}
+        others: dict[str, str] = {}
+        for task, (x, y) in self._task_holds(pool).items():
+            if not (x <= a and b <= y):
+                continue
+            mine = [step for step in self.world.steps if step.task == task]
+            if any(s.busy[0] <= a and b <= s.busy[1] for s in self._served(pool) if s.step.task == task):
+                continue
+            working = [s.tool for s in mine if _works(s) and _works(s)[0] <= a and b <= _works(s)[1]]
+            if working:
+                tools[task] = working
+            elif any(self._elsewhere(s, pool, a, b) for s in mine):
+                others[task] = "other_model"
+            elif any(_asks(s) and _asks(s)[0] <= a and b <= _asks(s)[1] for s in mine):
+                others[task] = "person"
+            else:
+                others[task] = "orchestrator"
+        return tools, others
+
+    def _elsewhere(self, step: Step, pool: str, a: int, b: int) -> bool:
+        if step.kind not in {"llm", "embedding"} or step.deployment == pool:
+            return False
+        x, y = step.busy or (step.start, step.end)
+        return x <= a and b <= y
+
+    # -- who pays ----------------------------------------------------------------------------------------------
+
+    def _price(self, card: Card, a: int, b: int) -> int | None:
+        return next((price for x, y, price in self._prices(card) if x <= a and b <= y), None)
+
+    def _enter(
+        self, card: Card, a: int, b: int, state: str, own: str, tools: dict[str, list[str]], others: dict[str, str]
+    ) -> None:
+        cause = None
+        if state == "tool_wait":
+            names = {name for working in tools.values() for name in working}
+            cause = names.pop() if len(names) == 1 else "several"
+        if state == "between_steps":
+            causes = set(others.values())
+            cause = causes.pop() if len(causes) == 1 else "several"
+        provenance = "measured"
+        if own in {"unknown", "declared"}:
+            provenance = "estimated"
+        if state == "unknown":
+            provenance = "unknown"
+        if card.simulated:
+            provenance = "simulated"
+        cell = (a // QUARTER * QUARTER, card.gpu_id, state, cause, provenance)
+        price = self._price(card, a, b)
+        self.books.ns[cell] += b - a
+        self.books.money[cell] += (b - a) * (price or 0)
+        self.books.timeline[card.gpu_id].append((a, b, state))
+        if price is None:
+            self.books.unpriced.add((cell[0], card.gpu_id))
+
+    def _charge(
+        self,
+        fleet: Fleet,
+        groups: dict[int, list[Card]],
+        flying: list["_Busy"],
+        serving: set[int],
+        states: dict[int, str],
+        tools: dict[str, list[str]],
+        others: dict[str, str],
+        a: int,
+        b: int,
+    ) -> None:
+        if all(s.replica is not None for s in flying):
+            for r in {s.replica for s in flying}:
+                mine = [s for s in flying if s.replica == r]
+                if r not in serving:
+                    self.books.unplaced[a // QUARTER * QUARTER, fleet.name] += (b - a) * len(mine)
+                cards = groups[r or 0] if r in serving else []
+                who = {(s.step.name, None): Fraction(1, len(mine)) for s in mine}
+                self._share(fleet, cards, "serving", who, a, b)
+        else:
+            cards = [card for r in serving for card in groups[r]]
+            if not serving:
+                self.books.unplaced[a // QUARTER * QUARTER, fleet.name] += (b - a) * len(flying)
+            self._share(fleet, cards, "serving", {(s.step.name, None): Fraction(1, len(flying)) for s in flying}, a, b)
+        for state, who in (("tool_wait", self._by_tool(tools)), ("between_steps", self._by_cause(others))):
+            cards = [card for r, group in groups.items() if states[r] == state for card in group]
+            self._share(fleet, cards, state, who, a, b)
+
+    @staticmethod
+    def _by_tool(tools: dict[str, list[str]]) -> dict[tuple[str, str | None], Fraction]:
+        shares: dict[tuple[str, str | None], Fraction] = defaultdict(Fraction)
+        for task, working in tools.items():
+            for name in working:
+                shares[task, name] += Fraction(1, len(working) * len(tools))
+        return shares
+
+    @staticmethod
+    def _by_cause(others: dict[str, str]) -> dict[tuple[str, str | None], Fraction]:
+        return {(task, cause): Fraction(1, len(others)) for task, cause in others.items()}
+
+    def _share(
+        self, fleet: Fleet, cards: list[Card], state: str, who: dict[tuple[str, str | None], Fraction], a: int, b: int
+    ) -> None:
+        for (name, cause), part in who.items():
+            claim = (a // QUARTER * QUARTER, fleet.name, state, name, cause)
+            for card in cards:
+                self.books.claim_ns[claim] += part * (b - a)
+                self.books.claim_money[claim] += part * (b - a) * (self._price(card, a, b) or 0)
+            if state == "serving":
+                self.books.claim_ns[claim] += 0
+
+
+@dataclass
+class _Busy:
+    """A step in flight, and the replica that it names if there is one of that name."""
+
+    step: Step
+    replica: int | None
+
+    @property
+    def busy(self) -> Stretch:
+        return self.step.busy or (0, 0)
+
+
+def _works(step: Step) -> Stretch | None:
+    if step.kind not in {"tool", "retrieval"}:
+        return None
+    work = step.work if step.work is not None else (0 if step.person else step.end - step.start)
+    return max(step.start, step.end - work), step.end
+
+
+def _asks(step: Step) -> Stretch | None:
+    working = _works(step)
+    return (step.start, working[0]) if working and step.person else None
+
+
+def bills(books: Books) -> dict[Cell, int | None]:
+    """Round top-down: whole 1e-12 USD per GPU and quarter-hour, then its states; None where no price is known."""
+    found: dict[Cell, int | None] = {}
+    by_bill: dict[tuple[int, str], list[Cell]] = defaultdict(list)
+    for cell in books.ns:
+        by_bill[cell[0], cell[1]].append(cell)
+    for bill, cells in by_bill.items():
+        if bill in books.unpriced:
+            found.update(dict.fromkeys(cells))
+            continue
+        exact = {cell: books.money[cell] / (3600 * S) * 10**6 for cell in cells}
+        total = int(sum(exact.values()) + Fraction(1, 2))
+        order = sorted(cells, key=lambda k: (-(exact[k] - int(exact[k])), k[2], k[3] or "", k[4]))
+        rest = total - sum(int(x) for x in exact.values())
+        found.update({cell: int(exact[cell]) + (place < rest) for place, cell in enumerate(order)})
+    return found
+
+
+__all__ = ["Books", "Oracle", "bills"]

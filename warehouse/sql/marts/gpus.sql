@@ -1,0 +1,106 @@
+-- grain: GPU that was sampled, or that the settings declare and nothing sampled
+-- inputs: gpu_sightings, gpus_before, gpu_slots, deployment_use, sku_names
+-- law: a place of a deployment is filled once: by the GPU of its uuid, else by a sampled GPU of its SKU, else declared
+insert into gpus by name
+with seen as (
+    select gpu_id, host, gpu_uuid, bus_id, gpu_index, gpu_name, from_ns, to_ns, simulated from gpu_sightings
+    union all
+    select gpu_id, host, gpu_uuid, bus_id, gpu_index, gpu_name, first_ns, last_ns, simulated
+    from gpus_before
+    where not is_declared
+),
+
+sampled as (
+    select
+        gpu_id,
+        any_value(host) as host,
+        any_value(gpu_uuid) as gpu_uuid,
+        any_value(bus_id) as bus_id,
+        arg_max(gpu_index, to_ns) as gpu_index,
+        arg_max(gpu_name, to_ns) as gpu_name,
+        min(from_ns) as first_ns,
+        max(to_ns) as last_ns,
+        bool_or(simulated) as simulated
+    from seen
+    group by gpu_id
+),
+
+named as (
+    select
+        sampled.*,
+        names.sku as name_sku,
+        names.idle_w,
+        row_number() over (
+            partition by sampled.gpu_uuid order by sampled.last_ns desc, sampled.gpu_id
+        ) as turn
+    from sampled
+    left join (
+        select
+            cards.gpu_name,
+            arg_min(sku_names.sku, sku_names.position) as sku,
+            arg_min(sku_names.idle_w, sku_names.position) as idle_w
+        from (select distinct gpu_name from sampled) as cards
+        inner join sku_names on cards.gpu_name ilike sku_names.pattern
+        group by cards.gpu_name
+    ) as names on names.gpu_name = sampled.gpu_name
+),
+
+by_uuid as (
+    select named.gpu_id, gpu_slots.deployment, gpu_slots.slot
+    from named
+    inner join gpu_slots on gpu_slots.gpu_uuid = named.gpu_uuid
+    where named.turn = 1
+),
+
+free as (
+    select
+        gpu_id,
+        name_sku,
+        row_number() over (partition by name_sku order by host, gpu_index, gpu_id) - 1 as number_in_sku
+    from named
+    where gpu_id not in (select by_uuid.gpu_id from by_uuid)
+),
+
+filled as (
+    select gpu_id, deployment, slot, 'uuid' as placed_by from by_uuid
+    union all
+    select free.gpu_id, gpu_slots.deployment, gpu_slots.slot, 'sku'
+    from free
+    inner join gpu_slots
+        on gpu_slots.sku = free.name_sku and gpu_slots.number_in_sku = free.number_in_sku
+)
+
+select
+    named.gpu_id,
+    named.host,
+    named.gpu_uuid,
+    named.bus_id,
+    named.gpu_index,
+    named.gpu_name,
+    coalesce(gpu_slots.sku, named.name_sku) as sku,
+    gpu_slots.deployment,
+    gpu_slots.replica,
+    false as is_declared,
+    named.first_ns,
+    named.last_ns,
+    named.simulated,
+    filled.placed_by,
+    named.idle_w
+from named
+left join filled on filled.gpu_id = named.gpu_id
+left join gpu_slots on gpu_slots.deployment = filled.deployment and gpu_slots.slot = filled.slot
+union all by name
+select
+    concat_ws('/', 'declared', gpu_slots.deployment, gpu_slots.slot) as gpu_id,
+    gpu_slots.gpu_uuid,
+    gpu_slots.sku,
+    gpu_slots.deployment,
+    gpu_slots.replica,
+    true as is_declared,
+    deployment_use.first_ns,
+    deployment_use.last_ns,
+    coalesce(deployment_use.simulated, false) as simulated,
+    'declared' as placed_by
+from gpu_slots
+left join deployment_use on deployment_use.deployment = gpu_slots.deployment
+anti join filled on filled.deployment = gpu_slots.deployment and filled.slot = gpu_slots.slot

@@ -1,0 +1,135 @@
+-- grain: dirty quarter-hour x GPU x stretch of held time with one code and one price
+-- inputs: ledger_held, ledger_windows, ledger_islands, ledger_gpus, gpu_rates, setting
+-- law: tiles ledger_held. Codes: 6 lost, 5 no sample speaks, 4 stuck, 3 busy with no step near, 7 busy with a step
+-- near, 2 loaded, 1 empty, 8 declared and never sampled. micro_usd is the price of one hour in millionths, null
+-- where none is known
+create or replace temp table ledger_segments as
+with explained as (
+    select
+        windows.gpu,
+        windows.from_ns,
+        windows.to_ns,
+        case
+            when
+                windows.code = 3
+                and (
+                    unnamed.to_ns > windows.from_ns - clock_tolerance_ns
+                    or named.to_ns > windows.from_ns - clock_tolerance_ns
+                )
+                then 7
+            else windows.code
+        end as code
+    from (select *, -1 as no_replica, to_ns + clock_tolerance_ns as near_ns from ledger_windows, setting) as windows
+    asof left join ledger_islands as unnamed
+        on unnamed.pool = windows.pool
+        and unnamed.replica_number = windows.no_replica
+        and unnamed.from_ns < windows.near_ns
+    asof left join ledger_islands as named
+        on named.pool = windows.pool
+        and named.replica_number = windows.replica_number
+        and named.from_ns < windows.near_ns
+),
+
+-- windows that meet and say the same become one
+marked as (
+    select
+        *,
+        coalesce(
+            code = lag(code) over (partition by gpu order by to_ns)
+            and from_ns = lag(to_ns) over (partition by gpu order by to_ns),
+            false
+        ) as joins
+    from explained
+),
+
+numbered as (
+    select *, count(*) filter (where not joins) over (partition by gpu order by to_ns rows unbounded preceding) as stretch
+    from marked
+),
+
+stretches as (
+    select gpu, stretch, any_value(code) as code, min(from_ns) as from_ns, max(to_ns) as to_ns
+    from numbered
+    group by gpu, stretch
+),
+
+by_quarter as (
+    select
+        gpu,
+        code,
+        from_ns,
+        to_ns,
+        unnest(range(from_ns // 900000000000, (to_ns - 1) // 900000000000 + 1)) * 900000000000 as quarter_ns
+    from stretches
+),
+
+rates as (
+    select
+        held.quarter_ns,
+        held.gpu,
+        greatest(held.from_ns, gpu_rates.from_ns) as from_ns,
+        least(held.to_ns, gpu_rates.to_ns) as to_ns,
+        (gpu_rates.usd_per_hour * 1000000)::bigint as micro_usd
+    from ledger_held as held
+    inner join ledger_gpus on ledger_gpus.gpu = held.gpu
+    inner join gpu_rates
+        on gpu_rates.gpu_id = ledger_gpus.gpu_id and gpu_rates.from_ns < held.to_ns and gpu_rates.to_ns > held.from_ns
+),
+
+edges as (
+    select quarter_ns, gpu, from_ns as t_ns, 1 as held, 0 as code, 0::bigint as micro_usd, 0 as priced from ledger_held
+    union all
+    select quarter_ns, gpu, to_ns, -1, 0, 0, 0 from ledger_held
+    union all
+    select quarter_ns, gpu, greatest(from_ns, quarter_ns), 0, code, 0, 0 from by_quarter
+    union all
+    select quarter_ns, gpu, least(to_ns, quarter_ns + 900000000000), 0, -code, 0, 0 from by_quarter
+    union all
+    select quarter_ns, gpu, from_ns, 0, 0, micro_usd, 1 from rates
+    union all
+    select quarter_ns, gpu, to_ns, 0, 0, -micro_usd, -1 from rates
+),
+
+moments as (
+    select
+        quarter_ns,
+        gpu,
+        t_ns,
+        sum(held) as held,
+        sum(code) as code,
+        sum(micro_usd) as micro_usd,
+        sum(priced) as priced
+    from edges
+    semi join dirty_quarters using (quarter_ns)
+    group by quarter_ns, gpu, t_ns
+),
+
+running as (
+    select
+        quarter_ns,
+        gpu,
+        t_ns as from_ns,
+        lead(t_ns) over moment as to_ns,
+        sum(held) over moment as held,
+        sum(code) over moment as code,
+        sum(micro_usd) over moment as micro_usd,
+        sum(priced) over moment as priced
+    from moments
+    window moment as (partition by quarter_ns, gpu order by t_ns)
+)
+
+select
+    running.quarter_ns,
+    ledger_gpus.pool,
+    running.gpu,
+    running.from_ns,
+    running.to_ns,
+    case
+        when running.code != 0 then running.code
+        when ledger_gpus.is_declared then 8
+        else 5
+    end::integer as code,
+    case when running.priced > 0 then running.micro_usd::bigint end as micro_usd
+from running
+inner join ledger_gpus on ledger_gpus.gpu = running.gpu
+where running.held > 0 and running.to_ns > running.from_ns
