@@ -5,19 +5,16 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import sys
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import duckdb
-import uvicorn
-from fastapi import FastAPI
 
 from taximeter import settings as settings_file
 from taximeter.clock import SYSTEM_CLOCK
-from taximeter.errors import BusyError, TaximeterError
+from taximeter.errors import TaximeterError
 from taximeter.layout import DataFolder
 from taximeter.say import say
 from taximeter.settings import Settings
@@ -29,8 +26,7 @@ from warehouse.load import write_loaded
 from warehouse.migrate import migrate
 from warehouse.owner import open_for_writing
 from warehouse.reading import Reader
-
-GRACE_S = 3
+from warehouse.server import answering
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -67,7 +63,11 @@ def serve(settings: Settings, access: Access) -> None:
             access,
             lambda: tell_health(keeper.progress, folder, SYSTEM_CLOCK),
         )
-        with _signals(stop), _answering(app, settings, stop) as url, _announced(folder, url):
+        with (
+            _signals(stop),
+            answering(app, settings.warehouse.host, settings.warehouse.port, stop.set) as url,
+            _announced(folder, url),
+        ):
             say(f"taximeter warehouse: ready at {url}")
             while not stop.wait(keeper.turn()):
                 pass
@@ -101,50 +101,6 @@ def _signals(stop: threading.Event) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-@contextlib.contextmanager
-def _answering(app: FastAPI, settings: Settings, stop: threading.Event) -> Iterator[str]:
-    """Answer HTTP on a thread of its own; if that ever ends, the program ends too. Gives the URL."""
-    config = uvicorn.Config(
-        app,
-        log_level="error",
-        access_log=False,
-        lifespan="off",
-        timeout_graceful_shutdown=GRACE_S,
-    )
-    server = uvicorn.Server(config)
-    with _listen(settings.warehouse.host, settings.warehouse.port) as listener:
-
-        def run() -> None:
-            try:
-                server.run(sockets=[listener])
-            finally:
-                stop.set()
-
-        thread = threading.Thread(target=run, name="http")
-        thread.start()
-        try:
-            yield _url(listener)
-        finally:
-            server.should_exit = True
-            thread.join()
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family)
-    except OSError as error:
-        message = f"cannot listen on {host} port {port}: {error.strerror}; choose another with --port"
-        raise BusyError(message) from None
-
-
-def _url(listener: socket.socket) -> str:
-    """Write the address at which this machine reaches the listener; 'any address' is reached by loopback."""
-    host, port = listener.getsockname()[:2]
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 @contextlib.contextmanager

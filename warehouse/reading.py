@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -13,9 +14,16 @@ from taximeter.errors import BusyError, TaximeterError
 from warehouse.parameters import Value
 from warehouse.reports import find_report, run_report
 
-AT_ONCE = 8
-QUEUE = 64
-LONGEST_S = 30.0
+
+class Limits(NamedTuple):
+    """How much reading there may be."""
+
+    at_once: int = 8  # reports that run at the same time
+    queue: int = 64  # reports that may wait for that; more are refused
+    longest_s: float = 30.0  # when a running report is broken off
+
+
+LIMITS = Limits()
 
 
 class TooLongError(TaximeterError):
@@ -25,29 +33,13 @@ class TooLongError(TaximeterError):
 class Reader:
     """Reads from one open database, for many callers at once."""
 
-    def __init__(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        clock: Clock,
-        *,
-        at_once: int = AT_ONCE,
-        queue: int = QUEUE,
-        longest_s: float = LONGEST_S,
-    ) -> None:
-        """Read through cursors of `connection`.
-
-        Args:
-            connection: the owner's.
-            clock: what relative instants count back from.
-            at_once: reports that run at the same time.
-            queue: reports that may wait for that; more are refused.
-            longest_s: when a running report is broken off.
-        """
+    def __init__(self, connection: duckdb.DuckDBPyConnection, clock: Clock, limits: Limits = LIMITS) -> None:
+        """Read through cursors of `connection`; relative instants count back from what `clock` says."""
         self._connection = connection
         self._clock = clock
-        self._slots = asyncio.Semaphore(at_once)
-        self._places = at_once + queue
-        self._longest_s = longest_s
+        self._slots = asyncio.Semaphore(limits.at_once)
+        self._places = limits.at_once + limits.queue
+        self._longest_s = limits.longest_s
         self._present = 0
 
     async def report(self, name: str, given: dict[str, Value], write: Callable[[pa.Table], bytes]) -> bytes:

@@ -12,14 +12,30 @@ from duckdb import DuckDBPyConnection
 from taximeter.clock import ManualClock
 from taximeter.layout import DataFolder
 from taximeter.settings import Settings
+from warehouse.access import Access
+from warehouse.api import build_app
+from warehouse.health import tell_health
+from warehouse.keeper import Progress
 from warehouse.laws import check_laws, describe
 from warehouse.load import Summary, load_all
 from warehouse.migrate import migrate
 from warehouse.owner import open_for_writing
 from warehouse.parameters import Value
+from warehouse.reading import LIMITS, Limits, Reader
 from warehouse.refresh import LastRefresh, refresh
 from warehouse.reports import find_report, run_report
 from warehouse.rows import DECODER_VERSION, block_name
+from warehouse.server import answering
+
+OPEN = Access((), ())  # no tokens: whoever reaches loopback may read
+
+
+class StandingClock(ManualClock):
+    """A clock that is put to an instant, forwards or backwards."""
+
+    def stand_at(self, now_ns: int) -> None:
+        """Stand at that instant until told otherwise."""
+        self._now_ns = now_ns
 
 
 class Store:
@@ -30,7 +46,7 @@ class Store:
         self.connection = connection
         self.settings = settings
         self.folder = DataFolder(settings.data)
-        self.clock = ManualClock()
+        self.clock = StandingClock()
         loaded = self.sql("select max(sequence) from watermarks where journal = 'test'")[0][0]
         self._next = 0 if loaded is None else loaded + 1
 
@@ -46,7 +62,7 @@ class Store:
 
     def refresh(self, now_ns: int) -> LastRefresh:
         """Compute all figures as of `now_ns`."""
-        self.clock = ManualClock(now_ns)
+        self.clock.stand_at(now_ns)
         return refresh(self.connection, self.settings, self.clock)
 
     def report(self, name: str, **params: Value) -> pa.Table:
@@ -73,6 +89,15 @@ def store(path: Path, settings: Settings | None = None) -> Iterator[Store]:
     with connection:
         migrate(connection)
         yield Store(connection, used)
+
+
+@contextmanager
+def serve(warehouse: Store, access: Access = OPEN, limits: Limits = LIMITS) -> Iterator[str]:
+    """Answer HTTP from an open store, on any free loopback port; gives the URL."""
+    reader = Reader(warehouse.connection, warehouse.clock, limits)
+    app = build_app(reader, access, lambda: tell_health(Progress(), warehouse.folder, warehouse.clock))
+    with answering(app, "127.0.0.1", 0, lambda: None) as url:
+        yield url
 
 
 def write_block(
