@@ -1,0 +1,121 @@
+"""Advice: which replicas of a deployment the load of the last day never needed."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, NamedTuple, Protocol
+
+import pyarrow as pa
+
+from taximeter.clock import NS_PER_S, to_ns
+from taximeter.units import duration, share, usd
+
+LOOK_BACK_S = 86_400
+MIN_COVERAGE_RATIO = 0.9
+SETTLE_S = 900
+HOURS_PER_MONTH = 730  # 8,760 hours a year over twelve months
+
+
+class Reports(Protocol):
+    """Who answers reports."""
+
+    def report(self, name: str, **params: str | float | None) -> pa.Table:
+        """Answer a report or raise TaximeterError."""
+        ...
+
+
+class Advice(NamedTuple):
+    """A scale-down that the recorded load allows, or why none is given.
+
+    `never_needed` is None where no advice can be given, 0 where all replicas were needed at once. Money is
+    None where no price is known. `coverage_ratio` is the share of the day that is recorded.
+    """
+
+    deployment: str
+    from_ns: int
+    until_ns: int
+    sentence: str
+    replicas: int | None = None
+    most_needed: int | None = None
+    never_needed: int | None = None
+    usd_per_month: Decimal | None = None
+    coverage_ratio: float | None = None
+
+
+def scale_down(client: Reports, deployment: str, now_ns: int, *, settle_s: int = SETTLE_S) -> Advice:
+    """Advise on a deployment from the settled part of its last 24 hours.
+
+    Data younger than `settle_s` is provisional and left out. No advice is given where less than 90 % of the
+    day is known: by samples, or because the recording is younger.
+
+    Raises:
+        TaximeterError: the warehouse does not answer.
+    """
+    since_ns, until_ns = now_ns - LOOK_BACK_S * NS_PER_S, now_ns - settle_s * NS_PER_S
+    table = client.report("replica_need", since_ns=since_ns, until_ns=until_ns)
+    rows = [row for row in table.to_pylist() if row["deployment"] == deployment]
+    advice = Advice(deployment, since_ns, until_ns, "")
+    if len(rows) != 1:
+        return _refuse(advice, f"no load of {deployment} is recorded in the last 24 h")
+    advice = advice._replace(coverage_ratio=_coverage(advice, rows[0]))
+    reason = _reason_against(advice, rows[0])
+    return _refuse(advice, reason) if reason else _advise(advice, rows[0])
+
+
+def _coverage(advice: Advice, row: dict[str, Any]) -> float | None:
+    """The share of the asked day that is known: the recorded part of it, times its coverage."""
+    if row["coverage_ratio"] is None or row["from_at"] is None or row["until_at"] is None:
+        return None
+    start_ns = max(_instant(row["from_at"]), advice.from_ns)
+    end_ns = min(_instant(row["until_at"]), advice.until_ns)
+    recorded = max(end_ns - start_ns, 0) / (advice.until_ns - advice.from_ns)
+    return recorded * min(float(row["coverage_ratio"]), 1.0)
+
+
+def _reason_against(advice: Advice, row: dict[str, Any]) -> str | None:
+    coverage = advice.coverage_ratio
+    if coverage is None:
+        return "it is unknown how much of the last 24 h is recorded"
+    if coverage < MIN_COVERAGE_RATIO:
+        return (
+            f"only {share(coverage)} of the last 24 h is known, and advice needs {share(MIN_COVERAGE_RATIO)}"
+        )
+    if row.get("provisional"):
+        return "tasks of the last 24 h are still open, so their load is provisional"
+    if None in (row["replicas"], row["most_needed"], row["never_needed"]):
+        return "it is unknown how many replicas were needed"
+    return None
+
+
+def _refuse(advice: Advice, reason: str) -> Advice:
+    return advice._replace(sentence=f"No scale-down advice: {reason}.")
+
+
+def _advise(advice: Advice, row: dict[str, Any]) -> Advice:
+    replicas, most_needed, never_needed = row["replicas"], row["most_needed"], row["never_needed"]
+    price = row["usd_per_replica_hour"]
+    saving = None if price is None else price * never_needed * HOURS_PER_MONTH
+    known = advice._replace(
+        replicas=replicas, most_needed=most_needed, never_needed=never_needed, usd_per_month=saving
+    )
+    if not never_needed:
+        return known._replace(
+            sentence=f"No scale-down: all {replicas} replicas of {advice.deployment} were needed at once"
+            " in the last 24 h."
+        )
+    left = replicas - never_needed
+    looked_back = duration((advice.until_ns - advice.from_ns) / NS_PER_S)
+    return known._replace(
+        sentence=f"Scale {advice.deployment} from {replicas} to {left} replica{'' if left == 1 else 's'}:"
+        f" never more than {most_needed} were needed at once in the last {looked_back} of settled data"
+        f" ({share(advice.coverage_ratio)} of it known). {_saving(saving, price)}"
+    )
+
+
+def _saving(saving: Decimal | None, price: Decimal | None) -> str:
+    if saving is None:
+        return "The saving is unknown: no price is known."
+    return f"That saves {usd(saving)} a month ({HOURS_PER_MONTH} h at {usd(price)} an hour per replica)."
+
+
+def _instant(value: datetime) -> int:
+    return to_ns(value if value.tzinfo else value.replace(tzinfo=UTC))
