@@ -8,8 +8,10 @@ import argparse
 import functools
 import logging
 import os
+import shutil
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -26,9 +28,12 @@ from collector.journal.record import Block, Record
 from collector.journal.segments import journal_name, lock
 from taximeter.clock import SYSTEM_CLOCK, Clock
 from taximeter.layout import DataFolder
+from warehouse.rows import SCHEMAS
 
 _LOG = logging.getLogger(__name__)
 _RETRY_S = 0.5
+
+_FIRST = Record("traces", "", 0, "", b"\x0a\x06\x12\x04\x12\x02\x2a\x00")  # one span without anything in it
 
 Tables = dict[str, pa.Table]
 Decode = Callable[[Sequence[Record]], Tables]
@@ -44,12 +49,13 @@ class Worker:
     def __init__(
         self, folder: DataFolder, decode: Decode, pause: Callable[[float], None], clock: Clock
     ) -> None:
-        """`pause` lets that many seconds pass, and may raise to end the work."""
+        """`pause` lets that many seconds pass, perhaps none, and may raise to end the work."""
         self._folder = folder
         self._decode = decode
         self._pause = pause
         self._clock = clock
         self._journal = journal_name(folder.journal)
+        _clear_drafts(folder, self._journal)
         self._ready = in_inbox(folder, self._journal)  # before what is loaded is read: blocks move that way
         self.done = first_undone(folder, self._journal) - 1
 
@@ -59,20 +65,22 @@ class Worker:
             if block.sequence not in self._ready:
                 self._hand_on(block)
             self.done = block.sequence
+            self._pause(0)
 
     def _hand_on(self, block: Block) -> None:
         while inbox_is_full(self._folder):
             self._pause(_RETRY_S)
-        if block.records:
-            tables, bad = decode_what_can(block.records, self._decode)
-            if bad:
-                _LOG.warning("%d requests of block %d cannot be decoded", len(bad), block.sequence)
-                self._patiently(lambda: put_aside(self._folder, block, bad))
-                tables["refused"] = _join([tables.get("refused"), undecodable(bad)])
-        elif block.sequence <= read_loaded(self._folder, self._journal):
-            return
-        else:
-            tables = {"refused": lost(self._clock.now_ns())}
+        if not block.records and block.sequence <= read_loaded(self._folder, self._journal):
+            return  # loaded, and its segment deleted, since we started
+        tables, bad = decode_what_can(block.records, self._decode) if block.records else ({}, [])
+        if bad:
+            _LOG.warning("%d requests of block %d cannot be decoded", len(bad), block.sequence)
+            self._patiently(lambda: put_aside(self._folder, block, bad))
+        missing = [undecodable(bad)] if bad else []
+        if block.damaged:
+            missing.append(lost(self._clock.now_ns(), block.damaged))
+        if missing:
+            tables["refused"] = _join([tables.get("refused"), *missing])
         self._patiently(lambda: write_block(self._folder, block.journal, block.sequence, tables))
 
     def _patiently(self, write: Callable[[], object]) -> None:
@@ -94,15 +102,24 @@ def decode_what_can(records: Sequence[Record], decode: Decode) -> tuple[Tables, 
         the rows of all good records by kind, and the bad records.
     """
     try:
-        return dict(decode(records)), []
-    except Exception:  # noqa: BLE001 - whatever a record does to the decoder, the others must go through
+        return {kind: table.cast(SCHEMAS[kind]) for kind, table in decode(records).items()}, []
+    except Exception as error:  # noqa: BLE001 - whatever a record does to decode, the others must go through
         if len(records) == 1:
+            # Where it failed, but not its text, which may quote what was sent.
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            _LOG.warning("decode failed with %s in %s:%s", type(error).__name__, place.filename, place.lineno)
             return {}, list(records)
     middle = len(records) // 2
     left, left_bad = decode_what_can(records[:middle], decode)
     right, right_bad = decode_what_can(records[middle:], decode)
     kinds = left.keys() | right.keys()
     return {kind: _join([left.get(kind), right.get(kind)]) for kind in kinds}, left_bad + right_bad
+
+
+def _clear_drafts(folder: DataFolder, journal: str) -> None:
+    """Delete the blocks that a process before us was still writing when it was killed."""
+    for draft in folder.staging.glob(f"{journal}-*"):
+        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _join(parts: Sequence[pa.Table | None]) -> pa.Table:
@@ -126,7 +143,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         task_key=options.task_key,
     )
     link = Link.over_standard_streams()
-    worker = Worker(folder, functools.partial(decode_block, options=decoding), link.pause, SYSTEM_CLOCK)
+    decode: Decode = functools.partial(decode_block, options=decoding)
+    decode_what_can(
+        [_FIRST], decode
+    )  # the first call loads the dialects, which takes longer than a block may
+    worker = Worker(folder, decode, link.pause, SYSTEM_CLOCK)
     try:
         while True:
             worker.run(link.ask(worker.done))

@@ -25,7 +25,6 @@ from taximeter.layout import DataFolder
 _Result = TypeVar("_Result")
 _START_S = 60.0
 _POLL_S = 0.01
-_NEVER_LAGS = 1 << 62
 
 
 class RunningEdges:
@@ -38,7 +37,7 @@ class RunningEdges:
         self.grpc_target = f"127.0.0.1:{ports.grpc}"
 
     def records(self) -> list[Record]:
-        """Read every durable record back from the files of the journal."""
+        """Read every durable record back from the files of the journal, sealed or not."""
         blocks = read_blocks(self.folder.journal, -1, self.journal.durable)
         return [record for block in blocks for record in block.records]
 
@@ -58,7 +57,6 @@ def running_edges(
     async def start() -> tuple[GroupCommit, Edges]:
         writer = JournalWriter(folder, segment_bytes=1 << 20)
         journal = GroupCommit(writer, folder, max_bytes=journal_max_bytes, clock=clock)
-        journal.tell_decoded(_NEVER_LAGS)
         intake = Intake(journal, grants, clock, max_request_bytes=max_request_bytes)
         return journal, await Edges.start(intake, "127.0.0.1", 0, 0)
 

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from collector.journal.progress import read_loaded
 from collector.journal.record import Record
@@ -14,10 +15,8 @@ from taximeter.layout import DataFolder
 
 _LOG = logging.getLogger(__name__)
 
-# A block is decoded at once and becomes one folder of the inbox: neither huge nor, under load, tiny.
+# A block is decoded at once, in memory.
 BLOCK_BYTES = 8 * 1024 * 1024
-LAG_BLOCKS = 4
-LINGER_S = 0.05
 PRUNE_EVERY_S = 0.25
 
 
@@ -25,26 +24,28 @@ class JournalFullError(TaximeterError):
     """The journal takes nothing now: it is at its bound, or the disk refuses. The sender should try later."""
 
 
-class Waiting:
-    """A record that is not durable yet, and who waits for it."""
+class Waiting(NamedTuple):
+    """A record that is not durable yet, and the future that gets the sequence of its block."""
 
-    def __init__(self, record: Record, done: asyncio.Future[int]) -> None:
-        """`done` gets the sequence of the record's block."""
-        self.record = record
-        self.done = done
+    record: Record
+    done: asyncio.Future[int]
 
 
 class GroupCommit:
     """Takes records from one event loop and makes them durable in groups.
 
-    When the decode process lags by more than a few blocks, commits wait a little so that groups grow; an idle
-    journal commits at once.
+    An answer waits for its own fsync and for nothing else. A block is sealed when the decode process asks for
+    more, so that blocks are small while it is idle and grow, up to a bound, while it is behind.
+
+    Attributes:
+        durable: the block of the last commit, open or sealed.
+        decoded: the block up to which the decode process is done.
     """
 
     def __init__(self, writer: JournalWriter, folder: DataFolder, *, max_bytes: int, clock: Clock) -> None:
         """`max_bytes` bounds what lies on disk and waits to be written."""
         self.name = writer.name
-        self.durable = writer.next_sequence - 1
+        self.durable = self._sealed = writer.sequence - 1
         self.decoded = self.durable
         self._writer = writer
         self._folder = folder
@@ -55,6 +56,7 @@ class GroupCommit:
         self._moved = asyncio.Event()
         self._waiting: list[Waiting] = []
         self._waiting_bytes = 0
+        self._must_seal = False
         self._closing = False
         self._wake = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
@@ -83,10 +85,13 @@ class GroupCommit:
         return await waiting.done
 
     async def wait_beyond(self, sequence: int) -> int:
-        """Return the highest durable sequence as soon as it is above `sequence`."""
-        while self.durable <= sequence:
+        """Return the highest sealed sequence once it is above `sequence`; asking seals what is durable."""
+        while self._sealed <= sequence:
+            with self._wake:
+                self._must_seal = True
+                self._wake.notify()
             await self._grown.wait()
-        return self.durable
+        return self._sealed
 
     async def wait_decoded(self, sequence: int) -> None:
         """Return once the decode process has done all up to `sequence`."""
@@ -112,11 +117,18 @@ class GroupCommit:
             group = self._next_group()
             if group:
                 self._commit(group)
-            elif self._closing:
+            if self._must_seal or self._closing or self._writer.open_bytes >= BLOCK_BYTES:
+                self._seal()
+            if self._closing and not group:
                 return
             if self._clock.monotonic_s() - pruned_s >= PRUNE_EVERY_S:
                 self._prune()
                 pruned_s = self._clock.monotonic_s()
+
+    def _seal(self) -> None:
+        if self._writer.open_bytes:
+            self._must_seal = False
+            self._loop.call_soon_threadsafe(self._tell_sealed, self._writer.seal())
 
     def _prune(self) -> None:
         try:
@@ -126,10 +138,7 @@ class GroupCommit:
 
     def _next_group(self) -> list[Waiting]:
         with self._wake:
-            if not self._waiting and not self._closing:
-                self._wake.wait(PRUNE_EVERY_S)
-            if self._waiting and self.durable - self.decoded > LAG_BLOCKS and not self._closing:
-                self._wake.wait_for(lambda: self._closing or self._waiting_bytes >= BLOCK_BYTES, LINGER_S)
+            self._wake.wait_for(self._has_work, PRUNE_EVERY_S)
             size = 0
             count = 0
             for waiting in self._waiting:
@@ -140,6 +149,9 @@ class GroupCommit:
             group, self._waiting = self._waiting[:count], self._waiting[count:]
             self._waiting_bytes = sum(len(waiting.record.payload) for waiting in self._waiting)
             return group
+
+    def _has_work(self) -> bool:
+        return bool(self._waiting or self._closing or (self._must_seal and self._writer.open_bytes))
 
     def _commit(self, group: list[Waiting]) -> None:
         try:
@@ -152,10 +164,13 @@ class GroupCommit:
 
     def _settle(self, group: Sequence[Waiting], sequence: int) -> None:
         self.durable = sequence
-        self._grown = _fire(self._grown)
         for waiting in group:
             if not waiting.done.done():
                 waiting.done.set_result(sequence)
+
+    def _tell_sealed(self, sequence: int) -> None:
+        self._sealed = sequence
+        self._grown = _fire(self._grown)
 
     def _fail(self, group: Sequence[Waiting], error: JournalFullError) -> None:
         for waiting in group:

@@ -1,7 +1,7 @@
-"""How a block lies in a segment: a header with a checksum, then its records back to back.
+"""How a commit lies in a segment: a header with a checksum, then its records back to back.
 
-A frame is `magic, crc32, sequence, body length, number of records`, little-endian, then the body. The
-checksum covers everything after itself, so a frame cut short or overwritten is told from a whole one.
+A frame is `magic, crc32, sequence of its block, body length, number of records`, little-endian, then the
+body. The checksum covers everything after itself, so a torn or overwritten frame is told from a whole one.
 """
 
 import os
@@ -32,7 +32,7 @@ class Frame(NamedTuple):
 
 
 def pack(sequence: int, records: Sequence[Record]) -> bytes:
-    """Write a block as the bytes of one frame."""
+    """Write one commit of block `sequence` as the bytes of a frame."""
     parts: list[bytes] = []
     for record in records:
         tenant, peer = record.tenant.encode(), record.peer.encode()

@@ -41,7 +41,7 @@ def undecodable(records: Sequence[Record]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=REFUSED)
 
 
-def lost(received_ns: int) -> pa.Table:
-    """Make the refused row of a block whose bytes are damaged or gone, told at `received_ns`."""
+def lost(received_ns: int, commits: int) -> pa.Table:
+    """Make one refused row for each commit whose bytes are damaged or gone, told at `received_ns`."""
     row = {"received_ns": received_ns, "source": "journal", "reason": _REASON}
-    return pa.Table.from_pylist([row], schema=REFUSED)
+    return pa.Table.from_pylist([row] * commits, schema=REFUSED)

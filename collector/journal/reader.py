@@ -1,8 +1,9 @@
 """Reading blocks back in order, while the writer goes on writing."""
 
+import itertools
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from collector.journal.frame import Frame, frame_at, read_records
@@ -15,8 +16,8 @@ _LOG = logging.getLogger(__name__)
 def read_blocks(folder: Path, after: int, until: int) -> Iterator[Block]:
     """Yield the blocks with `after < sequence <= until`, in order.
 
-    `until` must be durable (the writer said so). A number whose bytes are gone or damaged yields a block
-    without records, so that whoever counts blocks can go on and can say that something is missing.
+    `until` must be sealed (the writer said so). A number whose bytes are gone yields a block without records,
+    so that whoever counts blocks can go on and can say that something is missing.
     """
     name = journal_name(folder)
     expected = after + 1
@@ -41,14 +42,11 @@ def _segment_blocks(name: str, segment: Segment, start: int, until: int) -> Iter
     except FileNotFoundError:  # loaded and deleted since it was listed
         return
     try:
-        for frame in _frames(file):
-            if frame.sequence > until:
+        for sequence, commits in itertools.groupby(_frames(file), key=lambda frame: frame.sequence):
+            if sequence > until:
                 return
-            if frame.sequence < start:
-                continue
-            records = read_records(file, frame)
-            if records is not None:
-                yield Block(name, frame.sequence, records)
+            if sequence >= start:
+                yield _block(name, sequence, file, commits)
     finally:
         os.close(file)
 
@@ -60,7 +58,15 @@ def _frames(file: int) -> Iterator[Frame]:
         at = frame.end
 
 
+def _block(name: str, sequence: int, file: int, commits: Iterable[Frame]) -> Block:
+    read = [read_records(file, frame) for frame in commits]
+    damaged = read.count(None)
+    if damaged:
+        _LOG.error("%d commits of block %d of the journal are damaged", damaged, sequence)
+    return Block(name, sequence, tuple(record for records in read for record in records or ()), damaged)
+
+
 def _missing(name: str, start: int, stop: int) -> Iterator[Block]:
     for sequence in range(start, stop):
-        _LOG.error("block %d of the journal is damaged or gone", sequence)
-        yield Block(name, sequence, ())
+        _LOG.error("block %d of the journal is gone", sequence)
+        yield Block(name, sequence, (), damaged=1)

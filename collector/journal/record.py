@@ -1,4 +1,4 @@
-"""What the journal holds: one accepted request, and the group of them that one fsync made durable."""
+"""What the journal holds: one accepted request, and the block of them that is decoded and loaded as one."""
 
 from typing import Literal, NamedTuple
 
@@ -16,8 +16,12 @@ class Record(NamedTuple):
 
 
 class Block(NamedTuple):
-    """One group commit: the unit of decode and of load. Sequences count up from 0 without gaps."""
+    """The unit of decode and of load: one group commit, or a few while the decode process was busy.
+
+    Sequences count up from 0 without gaps. What a block holds never changes once it was handed to decode.
+    """
 
     journal: str
     sequence: int
     records: tuple[Record, ...]
+    damaged: int = 0  # commits of the block whose bytes are gone or are not those that were written

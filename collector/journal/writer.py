@@ -17,9 +17,12 @@ _LOG = logging.getLogger(__name__)
 class JournalWriter:
     """The one writer of a journal folder. Not safe for threads: one thread owns it after it is made.
 
+    Commits go into the open block until it is sealed; a segment begins with a block and holds whole blocks.
+
     Attributes:
         name: the journal's name, the same after every restart.
-        next_sequence: the sequence that the next block gets.
+        sequence: the block that the next commit belongs to.
+        open_bytes: how much of that block is durable already.
         used_bytes: what the segments hold on disk.
     """
 
@@ -35,36 +38,46 @@ class JournalWriter:
         self._lock = lock(self._folder, "writer")
         self.name = journal_name(self._folder)
         self._segment_bytes = segment_bytes
-        self.next_sequence = max(self._cut_tail(), highest_seen(folder, self.name)) + 1
+        self.sequence = max(self._cut_tail(), highest_seen(folder, self.name)) + 1
+        self.open_bytes = 0
         self._file = self._new_segment()
         self._size = 0
-        self._sealed = False
+        self._must_rotate = False
         self.used_bytes = sum(segment.path.stat().st_size for segment in segments(self._folder))
 
     def commit(self, records: Sequence[Record]) -> int:
-        """Append one block and make it durable; returns its sequence.
+        """Append records to the open block and make them durable; returns the block's sequence.
 
         Raises:
-            OSError: the disk refused. Nothing of the block counts as durable then.
+            OSError: the disk refused. None of these records counts as durable then.
         """
-        if self._sealed or self._size >= self._segment_bytes:
+        if self._must_rotate:
+            self.seal()
             self._next_segment()
-        frame = pack(self.next_sequence, records)
-        self._append(frame)
-        sequence = self.next_sequence
-        self.next_sequence += 1
+        frame = pack(self.sequence, records)
         try:
-            os.fdatasync(self._file)
+            self._append(frame)
         except OSError:
-            # After a failed fsync nobody knows what is on disk: leave the block and its number behind,
-            # and never write behind bytes that may be torn.
-            self._sealed = True
+            # After a failed write nobody knows what the disk kept: never write behind it.
+            self._must_rotate = True
+            self._take_back(frame)
             raise
-        return sequence
+        self._size += len(frame)
+        self.used_bytes += len(frame)
+        self.open_bytes += len(frame)
+        return self.sequence
+
+    def seal(self) -> int:
+        """End the open block, if it holds anything; returns the last block that is sealed, -1 for none."""
+        if self.open_bytes:
+            self.sequence += 1
+            self.open_bytes = 0
+            self._must_rotate |= self._size >= self._segment_bytes
+        return self.sequence - 1
 
     def prune(self, loaded: int) -> None:
         """Delete segments whose blocks are all loaded, the active one too: raw requests must not linger."""
-        if loaded >= self.next_sequence - 1 and self._size:
+        if loaded >= self.sequence - 1 and self._size and not self.open_bytes:
             self._next_segment()
         known = segments(self._folder)
         for segment, following in itertools.pairwise(known):
@@ -81,27 +94,27 @@ class JournalWriter:
 
     def _append(self, frame: bytes) -> None:
         view = memoryview(frame)
+        while view:
+            view = view[os.write(self._file, view) :]
+        os.fdatasync(self._file)
+
+    def _take_back(self, frame: bytes) -> None:
         try:
-            while view:
-                view = view[os.write(self._file, view) :]
-        except OSError:
-            self._sealed = True
             os.ftruncate(self._file, self._size)
-            raise
-        self._size += len(frame)
-        self.used_bytes += len(frame)
+        except OSError:  # it may be there for all we know, so its block's number is used up
+            self.open_bytes += len(frame)
 
     def _next_segment(self) -> None:
         file = self._new_segment()
         os.close(self._file)
         self._file = file
         self._size = 0
-        self._sealed = False
+        self._must_rotate = False
 
     def _new_segment(self) -> int:
-        # A file of this name can hold no whole block, only what is left of a failed write.
+        # A file of this name can hold nothing durable, only what is left of a failed write.
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
-        file = os.open(segment_path(self._folder, self.next_sequence), flags, 0o600)
+        file = os.open(segment_path(self._folder, self.sequence), flags, 0o600)
         sync_folder(self._folder)
         return file
 

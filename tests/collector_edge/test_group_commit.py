@@ -1,7 +1,6 @@
 import asyncio
 import os
 import time
-from collections.abc import Coroutine
 from pathlib import Path
 
 import pytest
@@ -30,29 +29,34 @@ def opened(folder: DataFolder, max_bytes: int = 1 << 30) -> GroupCommit:
     return GroupCommit(writer, folder, max_bytes=max_bytes, clock=SYSTEM_CLOCK)
 
 
-def test_requests_that_wait_together_share_a_block(
+def test_requests_that_wait_together_share_an_fsync(
     folder: DataFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While one fsync runs, all that arrive wait for the next one and become one block, in order."""
+    """While one fsync runs, all that arrive wait for the next one and share it."""
+    syncs = []
     real = os.fdatasync
 
     def slow(file: int) -> None:
         time.sleep(0.05)
+        syncs.append(file)
         real(file)
 
     monkeypatch.setattr(os, "fdatasync", slow)
 
-    async def scenario() -> list[int]:
+    async def scenario() -> None:
         journal = opened(folder)
         first = asyncio.create_task(journal.append(one(b"first")))
         await asyncio.sleep(0.02)
-        rest = await asyncio.gather(*(journal.append(one(b"%d" % number)) for number in range(20)))
+        await asyncio.gather(first, *(journal.append(one(b"%d" % number)) for number in range(20)))
         await journal.close()
-        return [await first, *rest]
 
-    assert asyncio.run(scenario()) == [0] + [1] * 20
-    blocks = list(read_blocks(folder.journal, -1, 1))
-    assert [record.payload for record in blocks[1].records] == [b"%d" % number for number in range(20)]
+    asyncio.run(scenario())
+    assert len(syncs) == 2
+    (block,) = read_blocks(folder.journal, -1, 0)
+    assert [record.payload for record in block.records] == [
+        b"first",
+        *(b"%d" % number for number in range(20)),
+    ]
 
 
 def test_an_answer_comes_after_the_fsync(folder: DataFolder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,24 +93,40 @@ def test_a_block_has_a_bounded_size(folder: DataFolder, monkeypatch: pytest.Monk
 
     durable = asyncio.run(scenario())
     blocks = [[len(record.payload) for record in b.records] for b in read_blocks(folder.journal, -1, durable)]
-    assert all(sum(sizes) <= 1_000 or len(sizes) == 1 for sizes in blocks)
+    assert all(sum(sizes) <= 1_400 or len(sizes) == 1 for sizes in blocks)
+    assert len(blocks) >= 3
     assert [size for sizes in blocks for size in sizes] == [400, 400, 400, 5_000, 400]
 
 
-def test_when_decode_lags_groups_grow(folder: DataFolder) -> None:
-    """While the decode process is behind, a commit waits a little, so that blocks become fewer and larger."""
+def test_a_block_ends_when_decode_asks_for_more(folder: DataFolder) -> None:
+    """While decode is busy, commits go into one block; when it asks, that block is sealed for good."""
 
-    async def scenario() -> tuple[int, int]:
+    async def scenario() -> list[int]:
         journal = opened(folder)
-        for _ in range(6):
-            await journal.append(one())
-        before = journal.durable
-        await asyncio.gather(*(_after(number / 1000, journal.append(one())) for number in range(20)))
+        busy = [await journal.append(one()) for _ in range(3)]
+        sealed = await journal.wait_beyond(-1)
+        after = await journal.append(one())
         await journal.close()
-        return before, journal.durable
+        return [*busy, sealed, after]
 
-    before, after = asyncio.run(scenario())
-    assert after - before <= 2
+    assert asyncio.run(scenario()) == [0, 0, 0, 0, 1]
+
+
+def test_an_idle_decode_gets_the_next_commit_at_once(folder: DataFolder) -> None:
+    """When decode waits already, the first commit is a block and is handed over without waiting for more."""
+
+    async def scenario() -> None:
+        journal = opened(folder)
+        asked = asyncio.create_task(journal.wait_beyond(-1))
+        await asyncio.sleep(0.05)
+        started_s = time.monotonic()
+        await journal.append(one())
+        assert await asked == 0
+        assert time.monotonic() - started_s < 0.2
+        assert await journal.append(one()) == 1
+        await journal.close()
+
+    asyncio.run(scenario())
 
 
 def test_a_full_journal_refuses_and_takes_again_once_loaded(folder: DataFolder) -> None:
@@ -117,6 +137,7 @@ def test_a_full_journal_refuses_and_takes_again_once_loaded(folder: DataFolder) 
         await journal.append(one(b"x" * 700))
         with pytest.raises(JournalFullError, match="journal_max_mib"):
             await journal.append(one(b"x" * 700))
+        assert await journal.wait_beyond(-1) == 0
         (folder.loaded / journal.name).write_text("0", encoding="ascii")
         await asyncio.sleep(1)
         assert await journal.append(one(b"x" * 700)) == 1
@@ -131,6 +152,7 @@ def test_loaded_requests_leave_the_disk_soon(folder: DataFolder) -> None:
     async def scenario() -> None:
         journal = opened(folder)
         await journal.append(one(b"a planted prompt"))
+        assert await journal.wait_beyond(-1) == 0
         (folder.loaded / journal.name).write_text("0", encoding="ascii")
         await asyncio.sleep(1)
         left = b"".join(segment.path.read_bytes() for segment in segments(folder.journal))
@@ -175,8 +197,3 @@ def test_closing_makes_what_waits_durable(folder: DataFolder) -> None:
             await journal.append(one())
 
     asyncio.run(scenario())
-
-
-async def _after(seconds: float, work: Coroutine[None, None, int]) -> int:
-    await asyncio.sleep(seconds)
-    return await work

@@ -35,6 +35,12 @@ def opened(folder: DataFolder, segment_bytes: int = SEGMENT_BYTES) -> JournalWri
     return JournalWriter(folder, segment_bytes=segment_bytes)
 
 
+def block(writer: JournalWriter, *payloads: bytes) -> int:
+    """Commit records and seal the block; returns its sequence."""
+    writer.commit([one(payload) for payload in payloads])
+    return writer.seal()
+
+
 def payloads(folder: DataFolder, after: int, until: int) -> list[list[bytes]]:
     return [
         [record.payload for record in block.records] for block in read_blocks(folder.journal, after, until)
@@ -81,10 +87,10 @@ def test_no_single_flipped_bit_goes_unseen(
 def test_sequences_count_up_from_zero_and_go_on_after_a_restart(folder: DataFolder) -> None:
     """Blocks are numbered without gaps, across restarts, and the journal keeps its name."""
     first = opened(folder)
-    assert [first.commit([one(b"a")]), first.commit([one(b"b")])] == [0, 1]
+    assert [block(first, b"a"), block(first, b"b")] == [0, 1]
     first.close()
     second = opened(folder)
-    assert second.commit([one(b"c"), one(b"d")]) == 2
+    assert block(second, b"c", b"d") == 2
     second.close()
     assert second.name == first.name
     assert payloads(folder, -1, 2) == [[b"a"], [b"b"], [b"c", b"d"]]
@@ -126,7 +132,7 @@ def test_a_damaged_block_in_the_middle_costs_only_itself(folder: DataFolder) -> 
     """A block whose bytes rotted is told as a block without records; those around it are read."""
     writer = opened(folder)
     for payload in (b"first", b"second", b"third"):
-        writer.commit([one(payload)])
+        block(writer, payload)
     writer.close()
     path = segments(folder.journal)[0].path
     path.write_bytes(path.read_bytes().replace(b"second", b"sEcond"))
@@ -138,7 +144,7 @@ def test_reading_starts_after_a_sequence_and_ends_at_one(folder: DataFolder) -> 
     """A reader gets exactly the blocks between two sequences, whatever segments they lie in."""
     writer = opened(folder, segment_bytes=100)
     for number in range(10):
-        writer.commit([one(b"%d" % number * 30)])
+        block(writer, b"%d" % number * 30)
     writer.close()
     assert len(segments(folder.journal)) > 3
     for after in range(-1, 10):
@@ -151,7 +157,7 @@ def test_a_segment_goes_when_all_its_blocks_are_loaded(folder: DataFolder) -> No
     """Segments are deleted in order, never one with a block that is not loaded."""
     writer = opened(folder, segment_bytes=100)
     for number in range(6):
-        writer.commit([one(b"%d" % number * 100)])
+        block(writer, b"%d" % number * 100)
     for loaded in range(6):
         writer.prune(loaded)
         left = [block.sequence for block in read_blocks(folder.journal, loaded, 5)]
@@ -164,7 +170,7 @@ def test_a_segment_goes_when_all_its_blocks_are_loaded(folder: DataFolder) -> No
 def test_the_active_segment_goes_too_and_the_count_goes_on(folder: DataFolder) -> None:
     """Once everything is loaded no request is left on disk, and no number is given twice."""
     writer = opened(folder, segment_bytes=1 << 20)
-    writer.commit([one(b"a prompt")])
+    block(writer, b"a prompt")
     writer.prune(0)
     assert all(b"prompt" not in path.read_bytes() for path in folder.journal.iterdir())
     writer.close()
@@ -181,7 +187,7 @@ def test_no_number_is_given_that_was_handed_on(folder: DataFolder) -> None:
     (folder.inbox / block_name(writer.name, 4)).mkdir()
     (folder.loaded / writer.name).write_text("2", encoding="ascii")
     again = opened(folder)
-    assert again.next_sequence == 5
+    assert again.sequence == 5
     again.close()
 
 
@@ -216,9 +222,9 @@ def test_after_a_failed_fsync_nothing_is_written_behind_doubtful_bytes(
             writer.commit([one(b"doubtful")])
     sequence = writer.commit([one(b"good")])
     writer.close()
-    assert sequence == 2
-    assert [segment.first for segment in segments(folder.journal)] == [0, 2]
-    assert payloads(folder, 1, 2) == [[b"good"]]
+    assert sequence == 1
+    assert [segment.first for segment in segments(folder.journal)] == [0, 1]
+    assert payloads(folder, -1, 1) == [[b"first"], [b"good"]]
 
 
 def test_a_write_that_fails_half_way_leaves_nothing(
@@ -247,3 +253,28 @@ def test_a_write_that_fails_half_way_leaves_nothing(
 
 def _refuse(*_: object) -> int:
     raise OSError(28, "no space")
+
+
+def test_a_block_may_be_several_commits(folder: DataFolder) -> None:
+    """Commits before a seal are one block, read back in order; a restart seals what was open."""
+    writer = opened(folder)
+    writer.commit([one(b"a")])
+    writer.commit([one(b"b"), one(b"c")])
+    assert writer.seal() == 0
+    assert writer.seal() == 0
+    writer.commit([one(b"d")])
+    writer.close()
+    again = opened(folder)
+    assert again.commit([one(b"e")]) == 2
+    again.close()
+    assert payloads(folder, -1, 2) == [[b"a", b"b", b"c"], [b"d"], [b"e"]]
+
+
+def test_an_open_block_is_never_deleted(folder: DataFolder) -> None:
+    """A segment with a block that is not sealed yet stays, whatever is said to be loaded."""
+    writer = opened(folder)
+    block(writer, b"sealed")
+    writer.commit([one(b"open")])
+    writer.prune(0)
+    assert payloads(folder, 0, 1) == [[b"open"]]
+    writer.close()
