@@ -13,10 +13,10 @@ create table task_tokens (
     end_ns bigint not null,
     is_open boolean not null, -- no root yet, or something below it still expected, and not timed out
     steps bigint not null,
-    rounds bigint not null,
-    llm_calls bigint not null,
-    llm_attempts bigint not null,
-    retries bigint not null,
+    rounds bigint,
+    llm_calls bigint, -- null where a roll-up is the only source: nobody knows how many there were
+    llm_attempts bigint,
+    retries bigint,
     tool_calls bigint not null,
     tool_retries bigint not null,
     loops bigint not null,

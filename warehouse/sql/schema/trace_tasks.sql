@@ -1,2 +1,8 @@
 -- One row per trace: the task it belongs to (its own id, unless a link or a task key joins traces).
-create table trace_tasks (trace_id varchar not null, task_id varchar not null)
+-- join_keys: what may join it to other traces, its own id first; start_ns: its earliest span.
+create table trace_tasks (
+    trace_id varchar not null,
+    task_id varchar not null,
+    start_ns bigint,
+    join_keys varchar[]
+)

@@ -1,0 +1,99 @@
+-- grain: one row per counted model call row of a touched task that is not a roll-up: its thread and what it sent again
+-- inputs: step_lines, step_figures, step_rows, step_attempts, task_spans, task_facts, touched_tasks, task_tokens, steps
+-- law: DESIGN 3.8. A thread is a line of work and a model; the root lines of a session's tasks are one. Resent is
+--      what the thread's latest answered call that had ended left behind, schemas and reasoning apart. A call
+--      with less than half the input of its thread's first call is a side call: it resends nothing and nothing
+--      follows it
+create or replace temp table step_resent as
+with
+mine as (
+    select
+        f.node,
+        f.task_id,
+        s.step_id,
+        case
+            when l.is_root and k.session is not null
+                then coalesce(k.tenant, '') || '/' || k.session || '/' || coalesce(l.agent, '')
+            else l.task_id || '/' || coalesce(w.span_id, '')
+        end
+        || '/' || coalesce(l.side, '') || '/' || coalesce(l.model, '') as thread,
+        s.start_ns,
+        s.end_ns,
+        f.input_tokens,
+        least(coalesce(f.tool_schema_tokens, 0), f.input_tokens) as schema_tokens,
+        coalesce(f.output_tokens, 0) - coalesce(f.reasoning_tokens, 0) as said_tokens,
+        not r.failed and not r.is_try as is_answered
+    from step_figures as f
+    inner join step_rows as r on f.node = r.node
+    inner join step_lines as l on f.node = l.node
+    inner join task_spans as s on f.node = s.node
+    inner join task_facts as k on f.task_id = k.task_id
+    left join task_spans as w on l.scope = w.node
+    where r.kind = 'llm' and r.why is null
+),
+
+earlier as (
+    select
+        null::bigint as node,
+        s.task_id,
+        s.step_id,
+        s.thread,
+        s.start_ns,
+        s.end_ns,
+        s.input_tokens,
+        least(coalesce(s.tool_schema_tokens, 0), s.input_tokens) as schema_tokens,
+        coalesce(s.output_tokens, 0) - coalesce(s.reasoning_tokens, 0) as said_tokens,
+        s.status <> 'error' as is_answered
+    from steps as s
+    where
+        s.counted
+        and s.kind = 'llm'
+        and s.task_id in (
+            select t.task_id
+            from task_tokens as t
+            inner join task_facts as k on t.session = k.session and t.tenant is not distinct from k.tenant
+            where t.task_id not in (select d.task_id from touched_tasks as d)
+        )
+        and s.thread in (select m.thread from mine as m)
+),
+
+everyone as (
+    select * from mine
+    union all
+    select * from earlier
+),
+
+firsts as (
+    select thread, first(input_tokens order by start_ns, step_id) as first_tokens
+    from everyone
+    where input_tokens is not null
+    group by thread
+),
+
+sided as (
+    select e.*, f.first_tokens, coalesce(e.input_tokens * 2 < f.first_tokens, false) as is_side
+    from everyone as e
+    left join firsts as f on e.thread = f.thread
+),
+
+followed as (
+    select thread, end_ns, last(input_tokens - schema_tokens + said_tokens order by start_ns, step_id) as left_tokens
+    from sided
+    where is_answered and not is_side and input_tokens is not null
+    group by thread, end_ns
+)
+
+select
+    m.node,
+    m.task_id,
+    m.thread,
+    m.first_tokens,
+    m.is_side,
+    case
+        when m.input_tokens is null then null
+        when m.is_side then 0
+        else greatest(least(m.input_tokens - m.schema_tokens, coalesce(p.left_tokens, 0)), 0)
+    end as resent_tokens
+from sided as m
+asof left join followed as p on m.thread = p.thread and m.start_ns >= p.end_ns
+where m.node is not null

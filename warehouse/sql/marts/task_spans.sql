@@ -1,0 +1,79 @@
+-- grain: one row per span of a touched task: of several versions the one that counts
+-- inputs: touched_traces, spans
+-- law: the latest end wins, then more filled fields, then the newer decoder, then the content hash; the same ids
+--      with another start are another span. node numbers the spans of a task in order of start: every tie that
+--      a later model meets is broken by it, so that the order of arrival cannot matter
+create or replace temp table task_spans as
+with chosen as (
+    select s.rowid as row_id, t.task_id
+    from spans as s
+    inner join touched_traces as t on s.trace_id = t.trace_id
+    where s.span_id is not null and s.start_ns is not null
+    qualify
+        row_number() over (
+            partition by s.trace_id, s.span_id, s.start_ns
+            order by s.end_ns desc nulls last, s.filled desc nulls last, s.decoder_version desc, s.row_hash desc
+        ) = 1
+)
+
+select
+    row_number() over (
+        order by c.task_id, s.start_ns, s.end_ns desc nulls last, s.trace_id, s.span_id
+    ) as node,
+    c.task_id,
+    s.trace_id || '/' || s.span_id || '/' || s.start_ns as step_id,
+    s.trace_id,
+    s.span_id,
+    s.parent_span_id,
+    s.start_ns,
+    greatest(coalesce(s.end_ns, s.start_ns), s.start_ns) as end_ns,
+    s.name,
+    s.span_kind,
+    coalesce(s.status, 'unset') as status,
+    s.error_type,
+    s.tenant,
+    s.role,
+    s.operation,
+    s.provider,
+    s.model_requested,
+    s.model_response,
+    s.response_id,
+    s.agent_name,
+    s.agent_id,
+    s.session_id,
+    s.user_id,
+    s.task_type,
+    s.tool_name,
+    s.tool_call_id,
+    s.tool_read_only,
+    s.input_tokens,
+    s.input_tokens_high,
+    s.cache_read_tokens,
+    s.cache_write_tokens,
+    s.cache_write_1h_tokens,
+    s.output_tokens,
+    s.reasoning_tokens,
+    s.total_tokens,
+    s.tool_schema_tokens,
+    s.tool_schema_provenance,
+    s.rollup,
+    s.reported_cost_usd,
+    s.ttft_ns,
+    s.queue_ns,
+    s.work_ns,
+    s.attempts,
+    s.finish_reason,
+    s.asked_tool,
+    coalesce(s.cached_answer, false) as cached_answer,
+    s.server_address,
+    s.server_port,
+    s.deployment,
+    s.replica,
+    s.input_hash,
+    s.args_hash,
+    s.args_shape_hash,
+    s.result_hash,
+    coalesce(s.simulated, false) as simulated,
+    s.input_tokens is not null or s.output_tokens is not null as has_usage
+from spans as s
+inner join chosen as c on s.rowid = c.row_id

@@ -1,0 +1,119 @@
+-- grain: day x group
+-- inputs: steps, tasks, step_gpu, task_waits, gpu_ledger, deployments
+-- law: the days sum to the range in every zone, and every grouping to the same total. Idle money that no task of
+--      the grouping caused stands under the null group; a cost is what is known of it, null where nothing is; unknown_costs counts what is missing
+-- params: group_by=all
+with
+labels as (
+    select
+        task_id,
+        case $group_by
+            when 'task' then task_id
+            when 'agent' then agent
+            when 'task_type' then task_type
+            when 'tenant' then tenant
+            when 'session' then session
+        end as label
+    from tasks
+),
+
+tokens as (
+    select
+        s.start_ns as t_ns,
+        case $group_by
+            when 'all' then 'all'
+            when 'model' then s.model
+            when 'deployment' then s.deployment
+            when 'provider' then s.provider
+            when 'task' then l.label
+            when 'agent' then l.label
+            when 'task_type' then l.label
+            when 'tenant' then l.label
+            when 'session' then l.label
+            else error('spend: group_by is one of all, model, provider, deployment, task, agent, task_type, tenant, session')
+        end as group_key,
+        s.token_cost_usd
+    from steps as s
+    left join labels as l on s.task_id = l.task_id
+    where
+        s.counted
+        and s.paid_by is not null
+        -- A failed call that tells of no tokens has no cost that anyone misses.
+        and (s.token_cost_usd is not null or s.input_tokens is not null or s.status <> 'error')
+        and s.kind in ('llm', 'embedding')
+        and s.start_ns >= $since_ns
+        and s.start_ns < $until_ns
+),
+
+served as (
+    select
+        g.quarter_ns as t_ns,
+        case $group_by
+            when 'all' then 'all'
+            when 'deployment' then g.deployment
+            when 'model' then s.model
+            when 'provider' then s.provider
+            else l.label
+        end as group_key,
+        g.cost_usd
+    from step_gpu as g
+    left join labels as l on g.task_id = l.task_id
+    left join steps as s on $group_by in ('model', 'provider') and g.step_id = s.step_id and g.task_id = s.task_id
+    where g.quarter_ns >= $since_ns and g.quarter_ns < $until_ns
+),
+
+waited as (
+    select
+        w.quarter_ns as t_ns,
+        case $group_by
+            when 'all' then 'all'
+            when 'deployment' then w.deployment
+            else l.label
+        end as group_key,
+        w.cost_usd
+    from task_waits as w
+    left join labels as l on w.task_id = l.task_id
+    where w.quarter_ns >= $since_ns and w.quarter_ns < $until_ns
+),
+
+-- What the ledger holds in each state beyond what tasks were charged: nobody's, or nobody's alone.
+rest as (
+    select
+        c.quarter_ns as t_ns,
+        c.deployment,
+        sum(c.cost_usd) as cost_usd
+    from (
+        select quarter_ns, deployment, cost_usd from gpu_ledger
+        where state <> 'serving'
+        union all
+        select quarter_ns, deployment, -cost_usd from task_waits
+    ) as c
+    where c.quarter_ns >= $since_ns and c.quarter_ns < $until_ns
+    group by c.quarter_ns, c.deployment
+),
+
+parts as (
+    select t_ns, group_key, 'token' as kind, token_cost_usd as cost_usd from tokens
+    union all
+    select t_ns, group_key, 'gpu', cost_usd from served
+    union all
+    select t_ns, group_key, 'idle', cost_usd from waited
+    union all
+    select t_ns, case $group_by when 'all' then 'all' when 'deployment' then deployment end, 'idle', cost_usd
+    from rest
+)
+
+select
+    timezone($zone, make_timestamptz(t_ns // 1000))::date as day,
+    group_key,
+    case when count(*) filter (where kind = 'token') > 0 then sum(cost_usd) filter (where kind = 'token') else 0 end
+    ::decimal(38, 12) as token_cost_usd,
+    case when count(*) filter (where kind = 'gpu') > 0 then sum(cost_usd) filter (where kind = 'gpu') else 0 end
+    ::decimal(38, 12) as gpu_cost_usd,
+    case when count(*) filter (where kind = 'idle') > 0 then sum(cost_usd) filter (where kind = 'idle') else 0 end
+    ::decimal(38, 12) as idle_cost_usd,
+    sum(cost_usd)::decimal(38, 12) as total_cost_usd,
+    count(*) filter (where cost_usd is null) as unknown_costs
+from parts
+group by all
+order by day, group_key nulls last
