@@ -45,7 +45,7 @@ class SimulatedCards:
         now_ns = self._check(handle, "utilization")
         replica = self._replica(handle)
         worked_ns = replica.worked_ns(now_ns) - replica.worked_ns(now_ns - self._period_ns)
-        percent = -(-100 * worked_ns // self._period_ns)
+        percent = -(-100 * worked_ns // self._period_ns)  # a moment of work is no idle period
         return Utilization(percent, percent * 2 // 5)
 
     def memory(self, handle: Handle) -> Memory:

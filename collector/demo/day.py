@@ -81,7 +81,7 @@ class Day:
     def _sample(self, outbox: Outbox, start_ns: int) -> None:
         interval_s = self.story.sample_interval_s
         clock = ManualClock(start_ns)
-        hosts = Hosts(self.story, self.deployments, clock, start_ns)
+        hosts = Hosts(self.story, self.deployments, clock, start_ns, interval_s)
         ticks = round(self.length_ns / NS_PER_S / interval_s)
         for tick in range(ticks):
             clock.sleep(interval_s)

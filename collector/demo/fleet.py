@@ -10,6 +10,7 @@ from collector.demo.story import Fleet
 from taximeter.clock import NS_PER_S
 
 Stretch = tuple[int, int]
+_REMEMBERED = 8
 
 
 class Replica:
@@ -21,6 +22,7 @@ class Replica:
         self._stretches: list[Stretch] = []
         self._ends: list[int] = []
         self._sums: list[int] = []
+        self._asked: dict[int, int] = {}
 
     def is_lost(self, from_ns: int, to_ns: int) -> bool:
         """Tell whether one of its cards is lost at some time of a stretch."""
@@ -40,9 +42,21 @@ class Replica:
             from_ns, to_ns = first, max(last, to_ns)
         self._stretches.append((from_ns, to_ns))
         self._ends = []
+        self._asked.clear()
 
     def worked_ns(self, until_ns: int) -> int:
-        """Nanoseconds in which it worked, from the start of the day to an instant."""
+        """Nanoseconds in which it worked, from the start of the day to an instant.
+
+        Cards of one replica and figures of one card ask for the same few instants: those are remembered.
+        """
+        worked_ns = self._asked.get(until_ns)
+        if worked_ns is None:
+            if len(self._asked) > _REMEMBERED:
+                self._asked.clear()
+            worked_ns = self._asked[until_ns] = self._worked_ns(until_ns)
+        return worked_ns
+
+    def _worked_ns(self, until_ns: int) -> int:
         if not self._stretches:
             return 0
         if not self._ends:

@@ -17,12 +17,17 @@ class Hosts:
     """All hosts of the story, each with a sampler of its own."""
 
     def __init__(
-        self, told: Story, deployments: Mapping[str, Deployment], clock: Clock, start_ns: int
+        self,
+        told: Story,
+        deployments: Mapping[str, Deployment],
+        clock: Clock,
+        start_ns: int,
+        interval_s: float,
     ) -> None:
         self._samplers: dict[str, Sampler] = {}
-        self._pending: dict[str, list[Sample]] = {}
+        self.pending: dict[str, list[Sample]] = {}
         for deployment in deployments.values():
-            cards = SimulatedCards(deployment, clock, start_ns, told.sample_interval_s)
+            cards = SimulatedCards(deployment, clock, start_ns, interval_s)
             sampler = Sampler(cards, clock, process_interval_s=told.process_interval_s, tell=_say_nothing)
             sampler.start()
             self._samplers[deployment.fleet.host] = sampler
@@ -30,14 +35,14 @@ class Hosts:
     def sample(self) -> None:
         """Look at every card of every host once, now."""
         for host, sampler in self._samplers.items():
-            self._pending.setdefault(host, []).extend(sampler.sample())
+            self.pending.setdefault(host, []).extend(sampler.sample())
 
     def send(self, outbox: Outbox) -> None:
         """Queue what was sampled, one request a host."""
-        for host, samples in self._pending.items():
+        for host, samples in self.pending.items():
             resource: dict[str, str | bool] = {"host.name": host, "service.name": SERVICE, SIMULATED: True}
             outbox.put(encode(samples, resource))
-        self._pending = {}
+        self.pending = {}
 
 
 def _say_nothing(_: str) -> None:

@@ -36,7 +36,7 @@ class Live:
         self._maker = TaskMaker(told, self._rng)
         # The day's lost card is back: the story of a day is not told twice.
         self._deployments = deploy(fleet.model_copy(update={"lost": None}) for fleet in told.fleet)
-        self._hosts = Hosts(told, self._deployments, clock, self._start_ns)
+        self._hosts = Hosts(told, self._deployments, clock, self._start_ns, told.live_interval_s)
         self._tellers = Tellers(told.agents, http_url, grpc_target, self._rng)
         self._outbox = Outbox(http_url, clock, say)
         self._ending: list[_Due] = []
@@ -52,7 +52,7 @@ class Live:
         while not self._stopped:
             now_s = self._clock.monotonic_s()
             if now_s >= next_sample_s:
-                next_sample_s = max(next_sample_s + self._story.sample_interval_s, now_s)
+                next_sample_s = max(next_sample_s + self._story.live_interval_s, now_s)
                 self._hosts.sample()
                 self._hosts.send(self._outbox)
             if now_s >= next_task_s:

@@ -147,6 +147,7 @@ class Story(_Part):
 
     hours: list[float]
     sample_interval_s: float
+    live_interval_s: float
     process_interval_s: float
     price_source: str
     fleet: list[Fleet]
