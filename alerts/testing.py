@@ -122,13 +122,15 @@ class Received(NamedTuple):
 
 
 class Receiver:
-    """A real HTTP server on loopback that keeps what arrives and answers as it is told."""
+    """A real HTTP server on loopback that keeps what arrives, answers as it is told, and serves reports."""
 
     def __init__(self) -> None:
         """Answer 200 until `answers` says otherwise."""
         self.received: list[Received] = []
         self.answers: list[tuple[int, dict[str, str]]] = []
         self.tables: dict[str, pa.Table] = {}
+        self.may_answer = threading.Event()  # while not set, requests are taken and wait for their answer
+        self.may_answer.set()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
@@ -141,6 +143,7 @@ class Receiver:
 
     def close(self) -> None:
         """Stop listening."""
+        self.may_answer.set()
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
@@ -153,6 +156,7 @@ class Receiver:
                 body = self.rfile.read(int(self.headers.get("content-length", 0)))
                 headers = {key.lower(): value for key, value in self.headers.items()}
                 receiver.received.append(Received(self.path, headers, body))
+                receiver.may_answer.wait()
                 status, extra = receiver.answers.pop(0) if receiver.answers else (200, {})
                 self._answer(status, b"ok", extra)
 

@@ -1,6 +1,7 @@
 """Everything else, through Apprise: mail, chat, paging, by one address each."""
 
 import logging
+import warnings
 from typing import Any
 
 import apprise
@@ -29,7 +30,10 @@ class AppriseChannel:
             SettingsError: Apprise knows no such service, or not all parts of the address are there.
         """
         self._allow_private = allow_private
-        service = apprise.Apprise.instantiate(url)
+        # The first address loads all its services, some of which import what Python has deprecated.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            service = apprise.Apprise.instantiate(url)
         if service is None:
             message = "this is no address of a service that Apprise knows"
             raise SettingsError(message)

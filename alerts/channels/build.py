@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from alerts.channels.apprise_channel import AppriseChannel
 from alerts.channels.slack import SlackChannel
 from alerts.channels.webhook import WebhookChannel
 from alerts.notification import Notification
@@ -45,6 +44,9 @@ def _build(name: str, channel: Channel, clock: Clock) -> Sender:
     if channel.slack_webhook_env:
         return SlackChannel(read_secret(channel.slack_webhook_env), allow_private=channel.allow_private)
     if channel.apprise_env:
+        # Only who uses it waits for its import.
+        from alerts.channels.apprise_channel import AppriseChannel
+
         return AppriseChannel(read_secret(channel.apprise_env), allow_private=channel.allow_private)
     url = channel.webhook_url or read_secret(str(channel.webhook_env))
     secret = read_secret(channel.secret_env) if channel.secret_env else None

@@ -9,8 +9,6 @@ import socket
 from collections.abc import Mapping
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
-import httpx
-
 from taximeter.errors import SettingsError, TaximeterError
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -53,7 +51,7 @@ def check_host(host: str, port: int, *, allow_private: bool) -> str:
     return texts[0]
 
 
-def post(url: str, body: bytes, headers: Mapping[str, str], *, allow_private: bool) -> httpx.Response:
+def post(url: str, body: bytes, headers: Mapping[str, str], *, allow_private: bool) -> None:
     """Send a request to a checked address.
 
     Raises:
@@ -67,6 +65,8 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *, allow_private: bo
     if parts.scheme == "http" and is_public:
         message = f"notifications are sent to {host} by https only"
         raise SettingsError(message)
+    import httpx  # at the first message: the program starts sooner
+
     pinned = urlunsplit(("", "", parts.path or "/", parts.query, ""))
     netloc = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
     try:
@@ -82,8 +82,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *, allow_private: bo
         raise UndeliverableError(message) from None
     if not answer.is_success:
         message = f"{host} answered {answer.status_code}"
-        raise UndeliverableError(message, _retry_after_s(answer))
-    return answer
+        raise UndeliverableError(message, _retry_after_s(answer.headers.get("retry-after", "")))
 
 
 def _host_and_port(parts: SplitResult) -> tuple[str, int]:
@@ -120,6 +119,5 @@ def _refusal(address: Address, *, allow_private: bool) -> str | None:
     return None
 
 
-def _retry_after_s(answer: httpx.Response) -> float | None:
-    text = answer.headers.get("retry-after", "")
+def _retry_after_s(text: str) -> float | None:
     return float(text) if text.isdigit() else None
