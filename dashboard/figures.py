@@ -4,6 +4,9 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 Row = dict[str, Any]
 
 
@@ -19,6 +22,18 @@ def add(rows: Iterable[Row], column: str) -> Sum:
     values = [row[column] for row in rows]
     known = [value for value in values if value is not None]
     return Sum(sum(known, Decimal(0)) if known else None, len(known) < len(values))
+
+
+def cautious(amount: Sum, *known: float | None) -> Sum:
+    """Judge a sum of a report that leaves out what it does not know by the shares that are known.
+
+    Zero beside something unknown is unknown, and so is zero of something that is not there at all (no share).
+    """
+    partly = amount.partly or any(share is not None and share < 1 for share in known)
+    absent = all(share is None for share in known)
+    if not amount.usd and (partly or absent):
+        return Sum(None, partly)
+    return Sum(amount.usd, partly)
 
 
 def weighted_share(rows: Sequence[Row], ratio: str, weight: str) -> float | None:
@@ -41,8 +56,19 @@ class LedgerShares(NamedTuple):
     priced: float | None
 
 
+def condense(ledger: pa.Table) -> list[Row]:
+    """Sum the GPU ledger over GPUs and deployments: a long range of a large fleet becomes few rows.
+
+    One row per quarter-hour, state, provenance, provisional and priced (its cost is known), with gpu_s.
+    """
+    keys = ["quarter_at", "state", "provenance", "provisional", "priced"]
+    priced = ledger.append_column("priced", pc.is_valid(ledger["cost_usd"]))
+    summed: list[Row] = priced.group_by(keys).aggregate([("gpu_s", "sum")]).to_pylist()
+    return [{"gpu_s": row.pop("gpu_s_sum"), **row} for row in summed]
+
+
 def ledger_shares(rows: Sequence[Row]) -> LedgerShares:
-    """Read the shares off the rows of the GPU ledger."""
+    """Read the shares off condensed rows of the GPU ledger."""
     whole = sum(row["gpu_s"] or 0.0 for row in rows)
 
     def share(chosen: Iterable[Row]) -> float | None:
@@ -52,13 +78,19 @@ def ledger_shares(rows: Sequence[Row]) -> LedgerShares:
         known=share(row for row in rows if row["state"] != "unknown"),
         estimated=share(row for row in rows if row["provenance"] == "estimated"),
         provisional=share(row for row in rows if row["provisional"]),
-        priced=share(row for row in rows if row["cost_usd"] is not None),
+        priced=share(row for row in rows if row["priced"]),
     )
 
 
-def dearest(rows: Iterable[Row], column: str, limit: int) -> list[Row]:
+def dearest(table: pa.Table, column: str, limit: int) -> list[Row]:
     """Take the rows with the most money; rows whose money is unknown come last."""
-    return sorted(rows, key=lambda row: (row[column] is None, -(row[column] or 0)))[:limit]
+    found: list[Row] = table.sort_by([(column, "descending")]).slice(0, limit).to_pylist()
+    return found
+
+
+def by_money(rows: Iterable[Row]) -> list[Row]:
+    """Sort rows by their cost, the dearest first and unknown costs last."""
+    return sorted(rows, key=lambda row: (row["cost_usd"] is None, -(row["cost_usd"] or 0)))
 
 
 def check_value(health: Iterable[Row], check: str) -> float | None:
@@ -75,13 +107,13 @@ def is_simulated(health: Iterable[Row]) -> bool:
 
 
 def gpu_names(rows: Iterable[Row]) -> dict[str, str]:
-    """Name each GPU id shortly: deployment, replica and the last part of the id that tells it apart."""
+    """Name each GPU id shortly: deployment, replica, and the start of the card's own id."""
     names: dict[str, str] = {}
     for row in rows:
         gpu_id = str(row["gpu_id"])
         if gpu_id not in names:
-            where = row.get("replica") or row.get("deployment") or row.get("gpu_name")
-            names[gpu_id] = f"{where} · {short_id(gpu_id)}" if where else short_id(gpu_id)
+            parts = (row.get("deployment"), row.get("replica"), "·", short_id(gpu_id).rpartition(" ")[2])
+            names[gpu_id] = " ".join(part for part in parts if part).removeprefix("· ")
     return names
 
 

@@ -5,11 +5,12 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
+import pyarrow as pa
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.address import CUSTOM, DEFAULT, PRESETS, Range, bounds, custom_query, link, read_range
-from dashboard.source import Row, Source, current, rows, zone_of
+from dashboard.source import Row, Source, ask, current, rows, zone_of
 from dashboard.wall import Wall, wall_of
 from dashboard.words import say
 from taximeter.clock import SYSTEM_CLOCK, Clock, to_datetime
@@ -30,6 +31,10 @@ class Screen(NamedTuple):
     def rows(self, name: str, **params: Any) -> list[Row]:
         """Answer a report over the range of the page."""
         return rows(self.source, name, **(self.range.params() | params))
+
+    def table(self, name: str, **params: Any) -> pa.Table:
+        """Answer a report over the range of the page as Arrow: for reports that may be long."""
+        return ask(self.source, name, **(self.range.params() | params))
 
     def everywhere(self, name: str, **params: Any) -> list[Row]:
         """Answer a report over all recorded time."""

@@ -52,7 +52,7 @@ _COLUMNS: dict[str, dict[str, pa.DataType]] = {
     "task_steps": {
         **dict.fromkeys(("task_id", "step_id", "parent_step_id", "thread"), TEXT),
         "round": COUNT,
-        **dict.fromkeys(("kind", "name", "model", "deployment"), TEXT),
+        **dict.fromkeys(("kind", "name", "agent", "tool_name", "model", "deployment", "price_source"), TEXT),
         "started_at": AT,
         **dict.fromkeys(("duration_s", "slack_s"), NUMBER),
         "status": TEXT,
@@ -68,10 +68,11 @@ _COLUMNS: dict[str, dict[str, pa.DataType]] = {
         "tokens": COUNT,
         "cost_usd": USD,
         **dict.fromkeys(("share_ratio", "factor_ratio", "token_factor_ratio"), NUMBER),
+        **dict.fromkeys(("tasks", "cost_tasks", "tasks_left_out"), COUNT),
     },
     "gpu_ledger": {
         "quarter_at": AT,
-        **dict.fromkeys(("gpu_id", "deployment", "state", "provenance"), TEXT),
+        **dict.fromkeys(("gpu_id", "deployment", "replica", "state", "cause", "provenance"), TEXT),
         "gpu_s": NUMBER,
         "cost_usd": USD,
         "provisional": FLAG,
@@ -86,6 +87,7 @@ _COLUMNS: dict[str, dict[str, pa.DataType]] = {
         "day": pa.date32(),
         "group_key": TEXT,
         **dict.fromkeys(("token_cost_usd", "gpu_cost_usd", "idle_cost_usd", "total_cost_usd"), USD),
+        "unknown_costs": COUNT,
     },
     "gpu_timeline": {
         **dict.fromkeys(("gpu_id", "deployment", "replica", "state", "cause", "provenance"), TEXT),
@@ -114,7 +116,11 @@ _COLUMNS: dict[str, dict[str, pa.DataType]] = {
         "usd_per_replica_hour": USD,
         **dict.fromkeys(("from_at", "until_at"), AT),
         "coverage_ratio": NUMBER,
+        "open_tasks": COUNT,
     },
+    "no_answer": {**dict.fromkeys(("task_id", "name", "reason"), TEXT), "started_at": AT},
+    "unmatched": {**dict.fromkeys(("reason", "deployment", "model"), TEXT), "calls": COUNT},
+    "unplaced": {"quarter_at": AT, "deployment": TEXT, "step_s": NUMBER},
     "health": {**dict.fromkeys(("check", "status", "unit", "detail"), TEXT), "value": NUMBER},
     "unpriced": {**dict.fromkeys(("provider", "model"), TEXT), **dict.fromkeys(("calls", "tokens"), COUNT)},
     "refused": {

@@ -14,13 +14,14 @@ from dashboard.testing import empty, table
 Row = dict[str, Any]
 START = datetime(2026, 11, 30, 9, 0)  # noqa: DTZ001 - reports give naive UTC
 MULTIPLIER = 10.0  # 2.00 x 2.00 x 1.25 x 2.00, and 2.00 USD over 0.20 USD
-BUCKETS: tuple[tuple[str, int, str, float | None], ...] = (
-    ("first_prompt", 2_000, "0.10", None),
-    ("answer", 500, "0.10", None),
-    ("fresh_later", 4_000, "0.20", 2.0),
-    ("resent_context", 20_000, "0.40", 2.0),
-    ("retried", 3_500, "0.20", 1.25),
-    ("gpu_wait", 0, "1.00", 2.0),
+TOKEN_MULTIPLIER = 12.0  # 30,000 over 2,500
+BUCKETS: tuple[tuple[str, int, str, float | None, float | None], ...] = (
+    ("first_prompt", 2_000, "0.10", None, None),
+    ("answer", 500, "0.10", None, None),
+    ("fresh_later", 4_000, "0.20", 2.0, 2.6),
+    ("resent_context", 20_000, "0.40", 2.0, 26.5 / 6.5),
+    ("retried", 3_500, "0.20", 1.25, 30 / 26.5),
+    ("gpu_wait", 0, "1.00", 2.0, 1.0),
 )
 GPUS = ("node1/GPU-aaaa0001/0000:01:00.0", "node1/GPU-bbbb0002/0000:02:00.0")
 
@@ -121,7 +122,8 @@ def _steps() -> list[Row]:
         return {
             "task_id": "aa01",
             "step_id": f"aa01-{number}",
-            "thread": "main",
+            "thread": "aa01/coder/qwen3-coder",
+            "agent": "coder",
             "kind": "llm",
             "name": "chat",
             "model": "qwen3-coder",
@@ -136,14 +138,22 @@ def _steps() -> list[Row]:
             "gpu_provenance": "measured",
         } | more
 
-    tool = {"kind": "tool", "name": "run_tests", "model": None, "deployment": None}
+    tool = {
+        "kind": "tool",
+        "name": "tool",
+        "tool_name": "run_tests",
+        "thread": None,
+        "model": None,
+        "deployment": None,
+    }
     return [
         step(1, 0, 60, input_tokens=2_000, output_tokens=300, cost_usd=Decimal("0.10")),
         step(2, 60, 240, **tool),
         step(3, 300, 30, status="error", input_tokens=3_500, cost_usd=Decimal("0.20")),
         step(4, 330, 90, attempt=2, input_tokens=9_000, output_tokens=400, cost_usd=Decimal("0.40")),
-        step(5, 400, 60, **tool | {"name": "read_file"}),
+        step(5, 400, 60, **tool | {"tool_name": "read_file"}),
         step(6, 460, 140, input_tokens=12_000, output_tokens=500, cost_usd=Decimal("0.30")),
+        step(7, 0, 600, kind="llm", name="a wrapper that is no step", counted=False),
     ]
 
 
@@ -156,8 +166,12 @@ def _multipliers() -> list[Row]:
             "cost_usd": Decimal(cost),
             "share_ratio": float(Decimal(cost) / 2),
             "factor_ratio": factor,
+            "token_factor_ratio": token_factor,
+            "tasks": 2,
+            "cost_tasks": 1,
+            "tasks_left_out": 1,
         }
-        for bucket, tokens, cost, factor in BUCKETS
+        for bucket, tokens, cost, factor, token_factor in BUCKETS
     ]
 
 
@@ -211,9 +225,10 @@ def _spend() -> list[Row]:
             "day": day,
             "group_key": "all",
             "token_cost_usd": Decimal("0.05"),
-            "gpu_cost_usd": Decimal("2.00"),
+            "gpu_cost_usd": Decimal("1.00"),
             "idle_cost_usd": Decimal("6.50"),
-            "total_cost_usd": Decimal("8.55"),
+            "total_cost_usd": Decimal("7.55"),
+            "unknown_costs": 3,
         }
     ]
 

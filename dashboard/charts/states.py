@@ -11,7 +11,7 @@ from dashboard.charts.look import Span, calm, cover, hover, plain_bars
 from dashboard.palette import colour, in_order
 from dashboard.wall import Wall
 from dashboard.words import label, say
-from taximeter.units import UNKNOWN, duration
+from taximeter.units import duration
 
 Row = dict[str, Any]
 QUARTER = timedelta(minutes=15)
@@ -80,9 +80,35 @@ def strip_bars(rows: Sequence[Row], wall: Wall, names: dict[str, str]) -> Iterab
             customdata=[_told(row) for row in stretches],
             **hover(
                 label("states", state) + "%{customdata[0]}<br>%{customdata[1]} from %{base|%b %d %H:%M:%S}"
-                "<br>%{y}, %{customdata[2]}"
+                "<br>%{y} %{customdata[2]}"
             ),
         )
+
+
+def mostly(ledger: Sequence[Row]) -> list[Row]:
+    """Read one stretch per GPU and quarter-hour off the ledger: the state that took most of it.
+
+    A stretch fills its quarter-hour even where the GPU was held for a part of it only.
+    """
+    held: dict[tuple[str, datetime], dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    of_gpu: dict[str, Row] = {}
+    for row in ledger:
+        held[row["gpu_id"], row["quarter_at"]][row["state"]] += row["gpu_s"] or 0.0
+        of_gpu.setdefault(row["gpu_id"], row)
+    return [
+        {
+            "gpu_id": gpu_id,
+            "deployment": of_gpu[gpu_id]["deployment"],
+            "replica": of_gpu[gpu_id]["replica"],
+            "state": max(states, key=lambda state: (states[state], state)),
+            "cause": None,
+            "provenance": None,
+            "stalled": False,
+            "started_at": quarter,
+            "ended_at": quarter + QUARTER,
+        }
+        for (gpu_id, quarter), states in held.items()
+    ]
 
 
 def joined(rows: Sequence[Row]) -> list[Row]:
@@ -98,7 +124,9 @@ def joined(rows: Sequence[Row]) -> list[Row]:
 
 
 def _same(one: Row, other: Row) -> bool:
-    return all(one[key] == other[key] for key in ("gpu_id", "state", "cause", "provenance", "replica"))
+    return all(
+        one[key] == other[key] for key in ("gpu_id", "state", "cause", "provenance", "replica", "stalled")
+    )
 
 
 def _ms(row: Row) -> float:
@@ -108,7 +136,12 @@ def _ms(row: Row) -> float:
 
 def _told(row: Row) -> tuple[str, str, str]:
     cause = f" ({label('causes', row['cause'])})" if row["cause"] else ""
-    return cause, duration(_ms(row) / 1000), label("provenance", row["provenance"] or UNKNOWN)
+    cause += f", {say('marks.stalled')}" if row["stalled"] else ""
+    return (
+        cause,
+        duration(_ms(row) / 1000),
+        label("provenance", row["provenance"]) if row["provenance"] else "",
+    )
 
 
 def _hatch(state: str) -> str:

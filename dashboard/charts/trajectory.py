@@ -55,24 +55,37 @@ def trajectory(
 
 
 def lanes(steps: Sequence[Row]) -> list[tuple[str, Row]]:
-    """Give each step a lane named by thread and kind; steps that run at once get lanes of their own."""
+    """Give each step a lane named by agent and kind; steps that run at once get lanes of their own."""
+    ordered = sorted(steps, key=lambda step: (step["started_at"], step["step_id"]))
+    lines = _lines(ordered)
     groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for step in sorted(steps, key=lambda step: (step["started_at"], step["step_id"])):
-        groups[_thread(step), step["kind"]].append(step)
-    many = len({thread for thread, _ in groups}) > 1
+    for step in ordered:
+        groups[lines[step["agent"], step["thread"]], step["kind"]].append(step)
+    many = len(set(lines.values())) > 1
     placed: list[tuple[str, Row]] = []
-    for (thread, kind), members in groups.items():
+    for (line, kind), members in groups.items():
         free_at: list[datetime] = []
         for step in members:
             number = next((i for i, free in enumerate(free_at) if free <= step["started_at"]), len(free_at))
             free_at[number : number + 1] = [_end(step)]
-            name = f"{thread} · {label('kinds', kind)}" if many else label("kinds", kind)
-            placed.append((name + (f" {number + 1}" if number else ""), step))
+            name = f"{line} · {label('kinds', kind)}" if many else label("kinds", kind)
+            placed.append((name + (f" ({number + 1})" if number else ""), step))
     return placed
 
 
-def _thread(step: Row) -> str:
-    return str(step["thread"] or say("general.none"))
+def _lines(ordered: Sequence[Row]) -> dict[tuple[str | None, str | None], str]:
+    """Name the line of each (agent, thread): the agent's name, numbered from its second thread on."""
+    threads: dict[str | None, list[str]] = defaultdict(list)
+    for step in ordered:
+        if step["thread"] and step["thread"] not in threads[step["agent"]]:
+            threads[step["agent"]].append(step["thread"])
+    lines: dict[tuple[str | None, str | None], str] = {}
+    for step in ordered:
+        agent, thread = step["agent"], step["thread"]
+        number = threads[agent].index(thread) + 1 if thread else 1
+        name = agent or say("general.none")
+        lines[agent, thread] = f"{name} {number}" if number > 1 else name
+    return lines
 
 
 def _end(step: Row) -> datetime:
@@ -145,12 +158,17 @@ def _edge(step: Row) -> str:
     return colour("general", "error") if _failed(step) else colour("kinds", step["kind"])
 
 
+def step_name(step: Row) -> str:
+    """Name a step: a tool by its own name, anything else by its span's."""
+    return str(step["tool_name"] or step["name"] or label("kinds", step["kind"]))
+
+
 def _told(step: Row) -> tuple[str, str, str, str]:
     where = " on ".join(part for part in (step["model"], step["deployment"]) if part)
     tokens = f"{count(step['input_tokens'])} in, {count(step['output_tokens'])} out"
     usage = tokens if step["kind"] == "llm" else ""
     return (
-        str(step["name"] or label("kinds", step["kind"])),
+        step_name(step),
         duration(step["duration_s"]),
         " · ".join(part for part in (where, usage) if part),
         f"{usd(step['cost_usd'])} · {step['status']}",

@@ -1,13 +1,14 @@
 """The GPUs: what each did, what nobody used, and which replicas the load never needed."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 import streamlit as st
 
 from dashboard.charts.money import idle_bars
-from dashboard.charts.states import state_strips
+from dashboard.charts.states import mostly, state_strips
 from dashboard.empty import nothing
-from dashboard.figures import dearest, gpu_names, short_id
+from dashboard.figures import by_money, gpu_names, short_id
 from dashboard.palette import colour
 from dashboard.screen import Screen, choose, draw, picture
 from dashboard.source import Row
@@ -16,6 +17,7 @@ from dashboard.words import explain, label, say
 from taximeter.units import UNKNOWN, duration, share, usd
 
 LEAST_COVERAGE = 0.9
+EXACT_UP_TO = timedelta(hours=6, minutes=15)
 
 
 def body(screen: Screen) -> None:
@@ -29,7 +31,7 @@ def body(screen: Screen) -> None:
     chosen = choose(say("gpus.deployment"), "deployment", sorted(deployments))
     _need(_of(screen.rows("replica_need"), chosen))
     _strips(screen, chosen)
-    _idle(_of(screen.rows("idle_waste"), chosen))
+    _idle(screen.rows("idle_waste", deployment=chosen))
     _now(screen, _of(now, chosen))
 
 
@@ -53,7 +55,8 @@ def need_text(row: Row) -> str:
     if not row["never_needed"]:
         return say("gpus.need_all", deployment=row["deployment"], replicas=row["replicas"])
     price = row["usd_per_replica_hour"]
-    return say(
+    still = " " + say("gpus.need_open", open=row["open_tasks"]) if row["open_tasks"] else ""
+    text = say(
         "gpus.need_text",
         deployment=row["deployment"],
         never=row["never_needed"],
@@ -62,16 +65,26 @@ def need_text(row: Row) -> str:
         price=usd(price) if price is not None else say("gpus.price_unknown"),
         saving=usd(price * row["never_needed"]) if price is not None else UNKNOWN,
     )
+    return text + still
 
 
 def _strips(screen: Screen, deployment: str | None) -> None:
     st.subheader(say("gpus.strip"))
-    timeline = screen.rows("gpu_timeline", deployment=deployment)
+    timeline, exact = _stretches(screen, deployment)
     if not timeline:
         st.caption(say("gpus.none"))
         return
+    if not exact:
+        st.caption(say("gpus.strip_mostly"))
     figure = state_strips(timeline, screen.wall, gpu_names(timeline), screen.span)
     picture(figure, "strips", say("gpus.strip"))
+
+
+def _stretches(screen: Screen, deployment: str | None) -> tuple[list[Row], bool]:
+    """Take every change of state where the range is short, else the main state of each quarter-hour."""
+    if screen.span and screen.span[1] - screen.span[0] <= EXACT_UP_TO:
+        return screen.rows("gpu_timeline", deployment=deployment), True
+    return mostly(screen.rows("gpu_ledger", deployment=deployment)), False
 
 
 def _idle(waste: Sequence[Row]) -> None:
@@ -92,12 +105,15 @@ def _idle(waste: Sequence[Row]) -> None:
         Column("tool", lambda row: label("causes", row["tool"]) if row["tool"] else "", number=False),
         Column("gpu_s", lambda row: duration(row["gpu_s"])),
         Column("cost_usd", lambda row: usd(row["cost_usd"])),
-        Column("cost_low_usd", lambda row: usd(row["cost_low_usd"])),
-        Column("cost_high_usd", lambda row: usd(row["cost_high_usd"])),
         Column("concurrency", lambda row: str(row["concurrency"] or UNKNOWN)),
     ]
-    st.html(html_table(columns, dearest(waste, "cost_usd", len(waste)), say("gpus.idle")))
-    st.caption(say("gpus.band_note"))
+    if any(row["cost_low_usd"] is not None for row in waste):
+        columns += [
+            Column("cost_low_usd", lambda row: usd(row["cost_low_usd"])),
+            Column("cost_high_usd", lambda row: usd(row["cost_high_usd"])),
+        ]
+        st.caption(say("gpus.band_note"))
+    st.html(html_table(columns, by_money(waste), say("gpus.idle")))
 
 
 def _now(screen: Screen, rows: Sequence[Row]) -> None:

@@ -1,7 +1,6 @@
 """Health: whether the figures can be trusted, what was refused, and what has no price."""
 
-from collections.abc import Sequence
-
+import pyarrow as pa
 import streamlit as st
 
 from dashboard.palette import colour
@@ -11,9 +10,11 @@ from dashboard.tables import Column, html_table
 from dashboard.words import say
 from taximeter.units import UNKNOWN, count, duration, share
 
+LISTS = ("unpriced", "unmatched", "unplaced", "no_answer", "refused")
+
 
 def body(screen: Screen) -> None:
-    """Draw the checks, then the two lists of what is missing from the figures."""
+    """Draw the checks, then the lists of what is missing from the figures."""
     st.subheader(say("health.title"))
     checks = screen.rows("health")
     wrong = [row for row in checks if row["status"] in {"warn", "fail"}]
@@ -32,10 +33,9 @@ def body(screen: Screen) -> None:
         Column("detail", lambda row: row["detail"] or "", number=False),
     ]
     st.html(html_table(columns, checks, say("health.laws")))
-    st.subheader(say("health.unpriced"))
-    _list(screen.rows("unpriced"), "health.unpriced_none", "unpriced")
-    st.subheader(say("health.refused"))
-    _list(screen.rows("refused"), "health.refused_none", "refused")
+    for name in LISTS:
+        st.subheader(say(f"health.{name}"))
+        _list(screen.table(name), name)
 
 
 def named(row: Row) -> str:
@@ -55,11 +55,12 @@ def value_text(row: Row) -> str:
     return f"{count(round(value))} {unit or ''}".strip()
 
 
-def _list(rows: Sequence[Row], none: str, key: str) -> None:
-    if rows:
-        st.dataframe(list(rows), hide_index=True, placeholder=UNKNOWN, key=key, alt=say(f"health.{key}"))
+def _list(found: pa.Table, name: str) -> None:
+    if found.num_rows:
+        titled = found.rename_columns([column.replace("_", " ") for column in found.column_names])
+        st.dataframe(titled, hide_index=True, placeholder=UNKNOWN, key=name, alt=say(f"health.{name}"))
     else:
-        st.caption(say(none))
+        st.caption(say(f"health.{name}_none"))
 
 
 if __name__ == "__main__":

@@ -2,13 +2,24 @@
 
 from collections.abc import Sequence
 
+import pyarrow as pa
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from dashboard.bucket_table import bucket_table
 from dashboard.charts.money import idle_bars, multiplier, waterfall
 from dashboard.charts.states import state_stack
 from dashboard.empty import nothing
-from dashboard.figures import LedgerShares, Sum, add, dearest, ledger_shares, weighted_share
+from dashboard.figures import (
+    LedgerShares,
+    Sum,
+    add,
+    cautious,
+    condense,
+    dearest,
+    ledger_shares,
+    weighted_share,
+)
 from dashboard.palette import colour
 from dashboard.screen import Screen, cards_row, draw, picture
 from dashboard.source import Row
@@ -17,35 +28,51 @@ from dashboard.words import say
 from taximeter.units import UNKNOWN, count, share, times, usd
 
 TOP = 8
+WEIGHTS = ["llm_calls", "usage_known_ratio", "total_tokens", "priced_ratio"]
 
 
 def body(screen: Screen) -> None:
     """Draw the page, or how to send a first trace where there is nothing at all."""
-    tasks, ledger = screen.rows("tasks"), screen.rows("gpu_ledger")
-    if not tasks and not ledger:
+    tasks, ledger = screen.table("tasks"), condense(screen.table("gpu_ledger", group_by="deployment"))
+    if not tasks.num_rows and not ledger:
         nothing(screen)
         return
     buckets = screen.rows("multipliers", group_by="all")
-    _numbers(screen.rows("spend"), buckets, len(tasks))
-    st.html(_shares(tasks, ledger_shares(ledger)))
+    waste, shares = screen.rows("idle_waste"), ledger_shares(ledger)
+    calls = tasks.select(WEIGHTS).to_pylist()
+    _numbers(screen.rows("spend"), multiplier(buckets), calls, shares)
+    st.html(_shares(calls, shares))
     left, right = st.columns(2, gap="large")
     with left:
-        _waterfall(buckets, tasks)
+        _waterfall(buckets, calls)
     with right:
-        _idle(screen.rows("idle_waste"))
+        _idle(waste)
     _states(screen, ledger)
     _top(screen, tasks)
 
 
-def _numbers(spend: Sequence[Row], buckets: Sequence[Row], tasks: int) -> None:
+def _numbers(
+    spend: Sequence[Row],
+    cost_multiplier: float | None,
+    calls: Sequence[Row],
+    ledger: LedgerShares,
+) -> None:
     cards = cards_row(6)
-    _card(cards[0], "multiplier", times(multiplier(buckets)))
-    for card, name in zip(cards[1:5], ("total", "idle", "gpu", "tokens"), strict=True):
-        column = {"tokens": "token"}.get(name, name) + "_cost_usd"
-        amount: Sum = add(spend, column)
-        partly = say("overview.partly") if amount.partly and amount.usd is not None else None
-        _card(card, name, usd(amount.usd), partly)
-    _card(cards[5], "tasks", count(tasks))
+    sums = {name: add(spend, f"{name}_cost_usd") for name in ("total", "token", "gpu", "idle")}
+    missing = any(row["unknown_costs"] for row in spend)
+    total = sums["total"]._replace(partly=sums["total"].partly or missing)
+    tokens_known = (_usage_known(calls), _priced(calls))
+    _card(cards[0], "multiplier", times(cost_multiplier))
+    _money(cards[1], "idle", cautious(sums["idle"], ledger.priced))
+    _money(cards[2], "total", cautious(total, *tokens_known, ledger.priced))
+    _money(cards[3], "tokens", cautious(sums["token"], *tokens_known))
+    _money(cards[4], "gpu", cautious(sums["gpu"], ledger.priced))
+    _card(cards[5], "tasks", count(len(calls)))
+
+
+def _money(place: DeltaGenerator, name: str, amount: Sum) -> None:
+    partly = say("overview.partly") if amount.partly and amount.usd is not None else None
+    _card(place, name, usd(amount.usd), partly)
 
 
 def _card(place: DeltaGenerator, name: str, value: str, note: str | None = None) -> None:
@@ -60,10 +87,10 @@ def _card(place: DeltaGenerator, name: str, value: str, note: str | None = None)
     )
 
 
-def _shares(tasks: Sequence[Row], ledger: LedgerShares) -> str:
+def _shares(calls: Sequence[Row], ledger: LedgerShares) -> str:
     parts = {
-        "usage_known": weighted_share(tasks, "usage_known_ratio", "llm_calls"),
-        "priced": weighted_share(tasks, "priced_ratio", "total_tokens"),
+        "usage_known": _usage_known(calls),
+        "priced": _priced(calls),
         "gpu_known": ledger.known,
         "gpu_priced": ledger.priced,
         "estimated": ledger.estimated,
@@ -77,6 +104,14 @@ def _shares(tasks: Sequence[Row], ledger: LedgerShares) -> str:
     return f'<div class="tx-badges">{"".join(badges)}</div>'
 
 
+def _usage_known(calls: Sequence[Row]) -> float | None:
+    return weighted_share(calls, "usage_known_ratio", "llm_calls")
+
+
+def _priced(calls: Sequence[Row]) -> float | None:
+    return weighted_share(calls, "priced_ratio", "total_tokens")
+
+
 def _shade(name: str, value: float | None) -> str:
     if value is None:
         return colour("provenance", "unknown")
@@ -87,25 +122,17 @@ def _shade(name: str, value: float | None) -> str:
 
 def _waterfall(buckets: Sequence[Row], tasks: Sequence[Row]) -> None:
     st.subheader(say("overview.multiplier_title"))
+    tokens = times(multiplier(buckets, "token_factor_ratio"))
     if multiplier(buckets) is None:
-        st.info(say("overview.multiplier_none"))
+        st.info(say("overview.multiplier_none", tokens=tokens))
         return
-    calls = sum(row["llm_calls"] or 0 for row in tasks)
     picture(waterfall(buckets), "waterfall", say("overview.multiplier_title"))
-    st.caption(
-        say(
-            "overview.multiplier_note",
-            calls=count(calls),
-            tasks=count(len(tasks)),
-            tokens=times(multiplier(buckets, "token_factor_ratio"))
-            if _has_token_factor(buckets)
-            else UNKNOWN,
-        )
-    )
-
-
-def _has_token_factor(buckets: Sequence[Row]) -> bool:
-    return all("token_factor_ratio" in row for row in buckets)
+    calls = count(sum(row["llm_calls"] or 0 for row in tasks))
+    priced = count(buckets[0]["cost_tasks"])
+    whole = count(len(tasks))
+    st.caption(say("overview.multiplier_note", priced=priced, tasks=whole, calls=calls, tokens=tokens))
+    with st.expander(say("general.show_numbers")):
+        st.html(bucket_table(buckets))
 
 
 def _idle(waste: Sequence[Row]) -> None:
@@ -124,7 +151,7 @@ def _states(screen: Screen, ledger: Sequence[Row]) -> None:
         st.caption(say("overview.states_none"))
 
 
-def _top(screen: Screen, tasks: Sequence[Row]) -> None:
+def _top(screen: Screen, tasks: pa.Table) -> None:
     st.subheader(say("overview.top_title"))
     columns = [
         Column(
@@ -140,7 +167,7 @@ def _top(screen: Screen, tasks: Sequence[Row]) -> None:
         Column("total_cost_usd", lambda row: usd(row["total_cost_usd"])),
     ]
     st.html(html_table(columns, dearest(tasks, "total_cost_usd", TOP), say("overview.top_title")))
-    if len(tasks) > TOP:
+    if tasks.num_rows > TOP:
         st.html(
             f'<a class="tx-note" target="_self" href="{screen.link("tasks")}">{say("overview.top_all")}</a>'
         )

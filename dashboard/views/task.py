@@ -7,14 +7,14 @@ from typing import Any
 import pyarrow as pa
 import streamlit as st
 
-from dashboard.charts.money import SINGLE_PASS, bucket_order, factor
-from dashboard.charts.trajectory import trajectory
+from dashboard.bucket_table import bucket_table
+from dashboard.charts.trajectory import step_name, trajectory
 from dashboard.figures import gpu_names
 from dashboard.palette import colour
 from dashboard.screen import Screen, cards_row, draw, picture
 from dashboard.source import Row
-from dashboard.tables import Column, badge, html_table
-from dashboard.words import explain, label, say
+from dashboard.tables import badge
+from dashboard.words import label, say
 from taximeter.clock import to_ns
 from taximeter.units import UNKNOWN, count, duration, share, times, usd
 
@@ -33,7 +33,8 @@ def body(screen: Screen) -> None:
     if not found:
         st.warning(say("task.missing_body"), title=say("task.missing_title", task_id=task_id))
         return
-    task, steps = found[0], screen.everywhere("task_steps", task_id=task_id)
+    task = found[0]
+    steps = [step for step in screen.everywhere("task_steps", task_id=task_id) if step["counted"]]
     _head(task, screen)
     _timeline(screen, task, steps)
     _buckets(screen.everywhere("multipliers", group_by="task", task_id=task_id))
@@ -41,6 +42,7 @@ def body(screen: Screen) -> None:
 
 
 def _head(task: Row, screen: Screen) -> None:
+    st.html(f'<a class="tx-note" target="_self" href="{screen.link("tasks")}">{say("task.back")}</a>')
     st.subheader(str(task["name"] or task["task_id"]))
     facts = [task["agent"], task["task_type"], screen.wall.text(task["started_at"]), task["task_id"]]
     st.caption(" · ".join(str(fact) for fact in facts if fact))
@@ -70,7 +72,7 @@ def _badges(task: Row) -> str:
         badge(str(task["status"]), colour("status", task["status"])),
         _known("usage_known", task["usage_known_ratio"]),
         _known("priced", task["priced_ratio"]),
-        _known("gpu_known", task["gpu_known_ratio"]),
+        _known("gpu_steps", task["gpu_known_ratio"]),
     ]
     if task["provisional"]:
         notes.append(badge(say("task.provisional"), colour("provenance", "estimated")))
@@ -126,25 +128,8 @@ def _step_s(window: dict[str, int]) -> int:
 
 def _buckets(buckets: Sequence[Row]) -> None:
     st.subheader(say("task.buckets"))
-    columns = [
-        Column(
-            "bucket",
-            lambda row: label("buckets", row["bucket"]),
-            number=False,
-            dot=lambda row: colour("buckets", row["bucket"]),
-            hint=lambda row: explain("buckets", row["bucket"]),
-        ),
-        Column("tokens", lambda row: count(row["tokens"])),
-        Column("cost_usd", lambda row: usd(row["cost_usd"])),
-        Column("share_ratio", lambda row: share(row["share_ratio"])),
-        Column("factor_ratio", _factor),
-    ]
-    st.html(html_table(columns, bucket_order(buckets), say("task.buckets")))
+    st.html(bucket_table(buckets))
     st.caption(say("task.factors_note"))
-
-
-def _factor(row: Row) -> str:
-    return "" if row["bucket"] in SINGLE_PASS else factor(row["factor_ratio"])
 
 
 def _steps(screen: Screen, steps: Sequence[Row]) -> None:
@@ -165,7 +150,7 @@ def _listing(screen: Screen, steps: Sequence[Row]) -> pa.Table:
     columns: dict[str, tuple[pa.DataType, list[Any]]] = {
         "started_at": (pa.timestamp("us"), [screen.wall.at(step["started_at"]) for step in ordered]),
         "kind": (pa.string(), [label("kinds", step["kind"]) for step in ordered]),
-        "name": (pa.string(), [step["name"] for step in ordered]),
+        "name": (pa.string(), [step_name(step) for step in ordered]),
         "model": (pa.string(), [step["model"] for step in ordered]),
         "deployment": (pa.string(), [step["deployment"] for step in ordered]),
         "status": (pa.string(), [step["status"] for step in ordered]),
@@ -178,6 +163,7 @@ def _listing(screen: Screen, steps: Sequence[Row]) -> pa.Table:
         "output_tokens": (pa.int64(), [step["output_tokens"] for step in ordered]),
         "cost_usd": (pa.float64(), [_double(step["cost_usd"]) for step in ordered]),
         "provenance": (pa.string(), [_provenance(step) for step in ordered]),
+        "price_source": (pa.string(), [step["price_source"] for step in ordered]),
         "thread": (pa.string(), [step["thread"] for step in ordered]),
     }
     schema = pa.schema([(name, kind) for name, (kind, _) in columns.items()])
@@ -199,7 +185,7 @@ def _columns() -> dict[str, Any]:
         name: number(say(f"columns.{name}"), format="%.2f s") for name in ("duration_s", "ttft_s", "queue_s")
     }
     whole = ("attempt", "input_tokens", "cache_read_tokens", "output_tokens")
-    texts = ("kind", "name", "model", "deployment", "status", "provenance", "thread")
+    texts = ("kind", "name", "model", "deployment", "status", "provenance", "price_source", "thread")
     return {
         "started_at": st.column_config.DatetimeColumn(say("columns.started_at"), format="HH:mm:ss.SSS"),
         "cost_usd": number(say("columns.cost_usd"), format="$%.6f"),

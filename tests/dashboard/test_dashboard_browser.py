@@ -1,12 +1,13 @@
 """The pages in a real browser."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 pytest.importorskip("selenium")
 from selenium import webdriver
+from selenium.common.exceptions import ElementNotInteractableException, StaleElementReferenceException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
@@ -40,18 +41,20 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chro
         driver.quit()
 
 
-def seen(browser: webdriver.Chrome, selector: str, words: str) -> WebElement:
-    """Wait until an element with these words is seen."""
+def seen(
+    browser: webdriver.Chrome, selector: str, words: str, then: Callable[[WebElement], object] = id
+) -> None:
+    """Wait until an element with these words is seen, and do something with it; a redraw starts again."""
 
-    def find(driver: webdriver.Chrome) -> WebElement | None:
+    def find(driver: webdriver.Chrome) -> bool:
         for element in driver.find_elements(By.CSS_SELECTOR, selector):
             if words in driver.execute_script("return arguments[0].innerText", element):
-                return element
-        return None
+                then(element)
+                return True
+        return False
 
-    found = WebDriverWait(browser, PATIENCE_S, ignored_exceptions=[]).until(find)
-    assert isinstance(found, WebElement)
-    return found
+    redrawn = (StaleElementReferenceException, ElementNotInteractableException)
+    WebDriverWait(browser, PATIENCE_S, ignored_exceptions=redrawn).until(find)
 
 
 def test_the_overview_shows_the_multiplier(program: str, browser: webdriver.Chrome) -> None:
@@ -67,7 +70,7 @@ def test_the_overview_shows_the_multiplier(program: str, browser: webdriver.Chro
 def test_a_task_opens_from_the_overview(program: str, browser: webdriver.Chrome) -> None:
     """The dearest task's link leads to its page, with its trajectory drawn."""
     browser.get(f"{program}/?since=all")
-    seen(browser, "table.tx a", "fix <the> parser").click()
+    seen(browser, "table.tx a", "fix <the> parser", WebElement.click)
 
     seen(browser, '[data-testid="stMetric"]', "10.0 min")
     seen(browser, ".js-plotly-plot", "waiting for a tool")
@@ -78,7 +81,7 @@ def test_a_task_opens_from_the_overview(program: str, browser: webdriver.Chrome)
 def test_choosing_a_range_changes_the_address(program: str, browser: webdriver.Chrome) -> None:
     """The range that a visitor picks is in the address that they copy."""
     browser.get(program)
-    seen(browser, "button", "7 days").click()
+    seen(browser, "button", "7 days", WebElement.click)
 
     WebDriverWait(browser, PATIENCE_S).until(lambda driver: "since=7d" in driver.current_url)
 
@@ -86,7 +89,7 @@ def test_choosing_a_range_changes_the_address(program: str, browser: webdriver.C
 def test_links_between_pages_keep_the_range(program: str, browser: webdriver.Chrome) -> None:
     """Going to another page stays in the chosen range."""
     browser.get(f"{program}/?since=7d")
-    seen(browser, '[data-testid="stPageLink"] a', "GPUs").click()
+    seen(browser, '[data-testid="stPageLink"] a', "GPUs", WebElement.click)
 
     seen(browser, "h3", "What each GPU did")
     assert browser.current_url.endswith("/gpus?since=7d")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard.charts.money import FACTORS, by_cause, factor, idle_bars, multiplier, waterfall
-from dashboard.charts.states import joined, state_stack, state_strips
+from dashboard.charts.states import joined, mostly, state_stack, state_strips
 from dashboard.charts.trajectory import broken_line, lanes, trajectory
 from dashboard.figures import gpu_names
 from dashboard.palette import colour
@@ -103,6 +103,19 @@ def test_stretches_cut_at_quarter_hours_are_drawn_whole() -> None:
     )
 
 
+def test_a_long_range_shows_the_main_state_of_each_quarter_hour() -> None:
+    """Of a quarter-hour the state that took most of it is drawn."""
+    found = {(row["gpu_id"], row["started_at"]): row["state"] for row in mostly(rows("gpu_ledger"))}
+
+    later = START + timedelta(minutes=15)
+    assert found == {
+        (GPUS[0], START): "serving",
+        (GPUS[1], START): "spare",
+        (GPUS[0], later): "no_task",
+        (GPUS[1], later): "unknown",
+    }
+
+
 def test_strips_are_coloured_by_state_and_tell_the_cause() -> None:
     """A wait for a tool has its own colour and names the tool."""
     timeline = rows("gpu_timeline")
@@ -117,7 +130,7 @@ def test_strips_are_coloured_by_state_and_tell_the_cause() -> None:
 
 def test_steps_that_run_at_once_get_lanes_of_their_own() -> None:
     """No step hides another: within a lane no two overlap."""
-    at = {"thread": "main", "kind": "tool", "duration_s": 10.0}
+    at = {"agent": "coder", "thread": None, "kind": "tool", "duration_s": 10.0}
     steps = [at | {"step_id": str(i), "started_at": START + timedelta(seconds=4 * i)} for i in range(5)]
 
     placed = lanes(steps)
@@ -131,6 +144,32 @@ def test_steps_that_run_at_once_get_lanes_of_their_own() -> None:
         for starts in by_lane.values()
         for earlier, later in pairwise(starts)
     )
+
+
+def test_each_thread_of_an_agent_has_its_line_and_tools_stand_by_their_agent() -> None:
+    """Sub-agents of one name are told apart in the order in which they began."""
+    threads = [("boss", "t0"), ("helper", "t1"), ("helper", "t2"), ("helper", None), (None, None)]
+    steps = [
+        {
+            "step_id": str(i),
+            "agent": agent,
+            "thread": thread,
+            "kind": "llm" if thread else "tool",
+            "started_at": START + timedelta(seconds=i),
+            "duration_s": 0.5,
+        }
+        for i, (agent, thread) in enumerate(threads)
+    ]
+
+    names = [lane for lane, _ in lanes(steps)]
+
+    assert names == [
+        "boss · model call",
+        "helper · model call",
+        "helper 2 · model call",
+        "helper · tool",
+        "not named · tool",
+    ]
 
 
 def test_a_gap_of_samples_is_not_drawn_through() -> None:
@@ -148,7 +187,8 @@ def test_one_sample_is_a_line_of_one_point() -> None:
 
 def test_failures_and_retries_are_marked() -> None:
     """A failed step and another try are seen without hovering."""
-    figure = trajectory(rows("task_steps"), [], [], UTC_WALL, {})
+    steps = [step for step in rows("task_steps") if step["counted"]]
+    figure = trajectory(steps, [], [], UTC_WALL, {})
     traces = {trace.name: trace for trace in figure.data}
 
     assert len(traces["failed"].x) == 1
@@ -189,7 +229,7 @@ def test_gpus_are_named_by_replica_and_host() -> None:
     """A name is short and tells cards of one replica apart."""
     names = gpu_names(rows("gpu_timeline"))
 
-    assert names == {GPUS[0]: "r0 · node1 aaaa0001", GPUS[1]: "r1 · node1 bbbb0002"}
+    assert names == {GPUS[0]: "qwen-coder r0 · aaaa0001", GPUS[1]: "qwen-coder r1 · bbbb0002"}
     assert gpu_names([{"gpu_id": "declared/qwen/3", "deployment": "qwen"}]) == {
         "declared/qwen/3": "qwen · qwen/3"
     }

@@ -4,11 +4,21 @@ import re
 from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.figures import Sum, add, dearest, is_simulated, ledger_shares, weighted_share
+from dashboard.figures import (
+    Sum,
+    add,
+    by_money,
+    condense,
+    dearest,
+    is_simulated,
+    ledger_shares,
+    weighted_share,
+)
 from dashboard.palette import colour, in_order, order
 from dashboard.tables import Column, badge, html_table
 from dashboard.testing import table
@@ -40,7 +50,7 @@ def test_shares_weigh_by_what_they_are_a_share_of() -> None:
 
 def test_ledger_shares_are_of_the_time_held() -> None:
     """GPU-seconds weigh, rows do not."""
-    shares = ledger_shares(canned()["gpu_ledger"].to_pylist())
+    shares = ledger_shares(condense(canned()["gpu_ledger"]))
 
     assert shares.known == pytest.approx(0.75)
     assert shares.provisional == pytest.approx(0.5)
@@ -51,10 +61,23 @@ def test_ledger_shares_are_of_the_time_held() -> None:
 
 def test_unknown_money_comes_last() -> None:
     """The dearest come first; what has no known cost is not the cheapest, it is last."""
-    rows = [{"c": None}, {"c": Decimal(0)}, {"c": Decimal(3)}]
+    found = pa.table({"cost_usd": pa.array([None, Decimal(0), Decimal(3)], pa.decimal128(38, 12))})
 
-    assert [row["c"] for row in dearest(rows, "c", 3)] == [Decimal(3), Decimal(0), None]
-    assert len(dearest(rows, "c", 2)) == 2
+    assert [row["cost_usd"] for row in dearest(found, "cost_usd", 3)] == [Decimal(3), Decimal(0), None]
+    assert len(dearest(found, "cost_usd", 2)) == 2
+    assert by_money(found.to_pylist()) == dearest(found, "cost_usd", 3)
+
+
+def test_condensing_the_ledger_keeps_its_time() -> None:
+    """Fewer rows, the same GPU-seconds per state."""
+    ledger = canned()["gpu_ledger"].to_pylist()
+    few = condense(canned()["gpu_ledger"])
+
+    assert len(few) < len(ledger)
+    for state in {row["state"] for row in ledger}:
+        assert sum(row["gpu_s"] for row in few if row["state"] == state) == pytest.approx(
+            sum(row["gpu_s"] for row in ledger if row["state"] == state)
+        )
 
 
 def test_only_generated_rows_make_a_store_simulated() -> None:
@@ -139,7 +162,7 @@ def test_advice_needs_coverage() -> None:
 
     assert "never needed" not in need_text(row | {"coverage_ratio": 0.89})
     assert "89.0 %" in need_text(row | {"coverage_ratio": 0.89})
-    assert "1 of 2 replicas were never needed" in need_text(row | {"coverage_ratio": 0.9})
+    assert "never needed were 1 of 2 replicas" in need_text(row | {"coverage_ratio": 0.9})
 
 
 def test_advice_without_a_price_names_no_dollars() -> None:

@@ -70,12 +70,16 @@ def test_the_overview_shows_spend_idle_and_multiplier(show: Show, day: Served) -
     assert not app.exception
     assert metrics(app) == {
         "Cost multiplier": "10.0×",
-        "Total spend": "$8.55",
         "Idle GPUs": "$6.50",
-        "GPUs for tasks": "$2.00",
+        "Total spend": "$7.55",
         "Model APIs": "$0.050",
+        "GPUs at work": "$1.00",
         "Tasks": "3",
     }
+    assert (
+        "Over the 1 of 3 tasks whose whole cost is known, with 10 model calls in all. In tokens 12.0×."
+        in texts(app)
+    )
 
 
 def test_the_overview_draws_waterfall_idle_and_states(show: Show, day: Served) -> None:
@@ -213,7 +217,7 @@ def test_the_gpu_page_names_replicas_that_were_never_needed(show: Show, day: Ser
     """The scale-down that an alert recommends is on the page that it links to."""
     app = show(day[0], "gpus", deployment="qwen-coder", since="24h")
 
-    assert "qwen-coder: 1 of 2 replicas were never needed" in texts(app)
+    assert "qwen-coder: never needed were 1 of 2 replicas" in texts(app)
     assert app.selectbox(key="filter_deployment").value == "qwen-coder"
 
 
