@@ -42,7 +42,7 @@ class Bench:
         return [line for line in self.store.check_laws() if line.startswith("ledger_")]
 
     def empty(self) -> None:
-        for table in (*INPUTS, *OUTPUTS, "gpu_seen", "concurrency_days"):
+        for table in (*INPUTS, *OUTPUTS, "gpu_seen", "concurrency_days", "tasks"):
             self.connection.execute(f"delete from {table}")
 
     def put(self, world: World) -> None:
@@ -76,6 +76,11 @@ class Bench:
             skus.prepare(cursor)
             for model in LEDGER_MODELS:
                 refresh._run(cursor, model)
+            cursor.execute("delete from tasks")  # what the models after the ledger leave for the next refresh
+            cursor.execute(
+                "insert into tasks by name select * exclude (is_open, answer_step_id, first_step_id),"
+                " false as provisional from task_tokens"
+            )
             cursor.commit()
 
     def outputs(self) -> dict[str, list[tuple[Any, ...]]]:

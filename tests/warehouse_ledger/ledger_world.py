@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import dataclass, field
+from functools import cached_property
 
 S = 1_000_000_000
 QUARTER = 900 * S
@@ -21,11 +22,11 @@ class Card:
     simulated: bool = False
     name: str = "NVIDIA H100 80GB HBM3"
 
-    @property
+    @cached_property
     def uuid(self) -> str:
         return f"GPU-{self.host}-{self.index}"
 
-    @property
+    @cached_property
     def gpu_id(self) -> str:
         if self.samples:
             return f"{self.host}/{self.uuid}/{self.index}"
@@ -92,7 +93,7 @@ def random_world(seed: int, place: int) -> World:
     """Make up half a minute around a quarter-hour's end; worlds of different places share nothing."""
     dice = random.Random(seed)
     middle = (2 * place + 1) * QUARTER + 20_000 * 86_400 * S
-    first, last = middle - dice.randint(8, 20) * S, middle + dice.randint(8, 20) * S
+    first, last = middle - dice.randint(5, 14) * S, middle + dice.randint(5, 14) * S
     world = World(now=middle + QUARTER)
     for number in range(dice.randint(1, 3)):
         _add_fleet(dice, world, f"d{place}x{number}", place, (first, last))
@@ -100,7 +101,7 @@ def random_world(seed: int, place: int) -> World:
         stray = Card(f"stray{place}", 0)
         stray.samples = _samples(dice, first, last)
         world.cards.append(stray)
-    for number in range(dice.randint(1, 6)):
+    for number in range(dice.choice([1, 2, 4, 7])):
         _add_task(dice, world, f"t{place}x{number}", (first, last))
     return world
 
@@ -144,13 +145,15 @@ def _prices(dice: random.Random, first: int, last: int) -> list[tuple[int, int, 
 def _samples(dice: random.Random, first: int, last: int) -> list[tuple[int, dict[str, float]]]:
     samples: list[tuple[int, dict[str, float]]] = []
     at = first + dice.randint(0, 2 * S)
-    busy = dice.random() < 0.5
+    busy, calm = dice.random() < 0.3, dice.random() < 0.5
     with_processes, with_power = dice.random() < 0.5, dice.random() < 0.5
     while at < last:
         roll = dice.random()
-        busy = busy if dice.random() < 0.8 else not busy
+        busy = busy if dice.random() < 0.8 else dice.random() < 0.3
         seen: dict[str, float] = {"up": 1.0, "util_ratio": dice.uniform(0.05, 1) if busy else dice.uniform(0, 0.049)}
-        if roll < 0.04:
+        if calm:
+            pass
+        elif roll < 0.04:
             seen = {"up": 0.0}
         elif roll < 0.08:
             seen = {"up": 1.0}
@@ -159,7 +162,7 @@ def _samples(dice: random.Random, first: int, last: int) -> list[tuple[int, dict
         if with_processes and dice.random() < 0.4:
             seen["processes"] = float(dice.choice([0, 0, 1]))
         if dice.random() < 0.4:
-            seen["memory_used_mib"] = dice.choice([0.0, 500.0, 2_000.0, 70_000.0])
+            seen["memory_used_mib"] = dice.choice([0.0, 500.0, 70_000.0, 70_000.0] if not calm else [70_000.0])
         if with_power:
             seen["power_w"] = dice.choice([60.0, 85.0, 86.0, 400.0])
         samples.append((at, seen))

@@ -19,8 +19,8 @@ IDLE = {"busy", "loaded"}
 class Books:
     """What the oracle found, before rounding; money in millionths of a USD per hour x ns."""
 
-    ns: dict[Cell, Fraction] = field(default_factory=lambda: defaultdict(Fraction))
-    money: dict[Cell, Fraction] = field(default_factory=lambda: defaultdict(Fraction))
+    ns: dict[Cell, int] = field(default_factory=lambda: defaultdict(int))
+    money: dict[Cell, int] = field(default_factory=lambda: defaultdict(int))
     unpriced: set[tuple[int, str]] = field(default_factory=set)
     claim_ns: dict[Claim, Fraction] = field(default_factory=lambda: defaultdict(Fraction))
     claim_money: dict[Claim, Fraction] = field(default_factory=lambda: defaultdict(Fraction))
@@ -35,10 +35,18 @@ class Oracle:
         self.world = world
         self.books = Books()
         self.fleets = {fleet.name: fleet for fleet in world.fleets}
-        self.holds = {card.gpu_id: self._holds(card) for card in world.cards}
         self.pools: dict[str, list[Card]] = defaultdict(list)
         for card in world.cards:
             self.pools[card.deployment or card.gpu_id].append(card)
+        self.served = {pool: self._served(pool) for pool in self.pools}
+        self.task_holds = {pool: self._task_holds(pool) for pool in self.pools}
+        self.seen = {card.gpu_id: self._seen(card) for card in world.cards}
+        self.speaking = {
+            gpu: sorted(t for t, seen in at.items() if "util_ratio" in seen or seen.get("up") == 0)
+            for gpu, at in self.seen.items()
+        }
+        self.holds = {card.gpu_id: self._holds(card) for card in world.cards}
+        self.judged: dict[tuple[str, int], str] = {}
 
     def walk(self) -> Books:
         for pool, cards in self.pools.items():
@@ -101,7 +109,7 @@ class Oracle:
         fleet = self.fleets[pool]
         replicas = len({card.slot // fleet.per_replica for card in self.pools[pool]})
         most: dict[int, int] = defaultdict(lambda: 1)
-        served = self._served(pool)
+        served = self.served[pool]
         for a, b in zip(moments, moments[1:], strict=False):
             now = sum(1 for s in served if s.busy[0] <= a and b <= s.busy[1])
             most[a // QUARTER] = max(most[a // QUARTER], -(-now // replicas))
@@ -114,7 +122,7 @@ class Oracle:
     def _evidence(self, card: Card, pool: str, a: int, b: int) -> str:
         if not card.samples:
             return "declared"
-        speaking = sorted({t for t, _ in card.samples if self._speaks(card, t)})
+        speaking = self.speaking[card.gpu_id]
         after = [t for t in speaking if t >= b]
         if not after:
             return "unknown"
@@ -123,27 +131,33 @@ class Oracle:
         start = earlier[-1] if earlier and t - earlier[-1] <= 3 * self.world.interval else t - self.world.interval
         if a < start:
             return "unknown"
-        return self._judge(card, pool, start, t)
+        if (card.gpu_id, t) not in self.judged:
+            self.judged[card.gpu_id, t] = self._judge(card, pool, start, t)
+        return self.judged[card.gpu_id, t]
 
-    def _at(self, card: Card, t: int, metric: str) -> float | None:
-        values = [seen[metric] for when, seen in card.samples if when == t and metric in seen]
-        return max(values) if values else None
-
-    def _speaks(self, card: Card, t: int) -> bool:
-        return self._at(card, t, "util_ratio") is not None or self._at(card, t, "up") == 0
+    @staticmethod
+    def _seen(card: Card) -> dict[int, dict[str, float]]:
+        """Gather what was sampled by time; of equal times the busiest counts."""
+        at: dict[int, dict[str, float]] = defaultdict(dict)
+        for t, seen in card.samples:
+            for metric, value in seen.items():
+                at[t][metric] = max(value, at[t].get(metric, value))
+        return at
 
     def _lately(self, card: Card, t: int, metric: str) -> float | None:
-        times = [when for when, seen in card.samples if when <= t and metric in seen]
-        if not times or max(times) < t - 15 * self.world.interval:
+        at = self.seen[card.gpu_id]
+        latest = max((when for when, seen in at.items() if when <= t and metric in seen), default=None)
+        if latest is None or latest < t - 15 * self.world.interval:
             return None
-        return self._at(card, max(times), metric)
+        return at[latest][metric]
 
     def _judge(self, card: Card, pool: str, start: int, t: int) -> str:
-        util = self._at(card, t, "util_ratio")
+        now = self.seen[card.gpu_id][t]
+        util = now.get("util_ratio")
         if util is None:
             return "lost"
         processes, memory = self._lately(card, t, "processes"), self._lately(card, t, "memory_used_mib")
-        power = self._at(card, t, "power_w")
+        power = now.get("power_w")
         if processes is None:
             empty = memory is not None and memory < 1
         else:
@@ -161,7 +175,7 @@ class Oracle:
         slack = self.world.tolerance
         return any(
             s.busy[0] < t + slack and s.busy[1] > start - slack
-            for s in self._served(pool)
+            for s in self.served[pool]
             if s.replica in (None, mine)
         )
 
@@ -169,7 +183,7 @@ class Oracle:
 
     def _stretch(self, pool: str, cards: list[Card], a: int, b: int, c: int) -> None:
         fleet = self.fleets.get(pool)
-        flying = [s for s in self._served(pool) if s.busy[0] <= a and b <= s.busy[1]]
+        flying = [s for s in self.served[pool] if s.busy[0] <= a and b <= s.busy[1]]
         tools, others = self._waiting(pool, a, b)
         held = [k for k in cards if any(x <= a and b <= y for x, y in self.holds[k.gpu_id])]
         groups: dict[int, list[Card]] = defaultdict(list)
@@ -220,11 +234,11 @@ class Oracle:
         return serving, states
 
     def _is_held(self, pool: str, a: int, b: int) -> bool:
-        return any(x <= a and b <= y for x, y in self._task_holds(pool).values())
+        return any(x <= a and b <= y for x, y in self.task_holds[pool].values())
 
     def _task_holds(self, pool: str) -> dict[str, Stretch]:
         holds: dict[str, Stretch] = {}
-        for s in self._served(pool):
+        for s in self.served[pool]:
             x, y = holds.get(s.step.task, s.busy)
             holds[s.step.task] = (min(x, s.busy[0]), max(y, s.busy[1]))
         return holds
@@ -232,11 +246,11 @@ class Oracle:
     def _waiting(self, pool: str, a: int, b: int) -> tuple[dict[str, list[str]], dict[str, str]]:
         tools: dict[str, list[str]] = {}
         others: dict[str, str] = {}
-        for task, (x, y) in self._task_holds(pool).items():
+        for task, (x, y) in self.task_holds[pool].items():
             if not (x <= a and b <= y):
                 continue
             mine = [step for step in self.world.steps if step.task == task]
-            if any(s.busy[0] <= a and b <= s.busy[1] for s in self._served(pool) if s.step.task == task):
+            if any(s.busy[0] <= a and b <= s.busy[1] for s in self.served[pool] if s.step.task == task):
                 continue
             working = [s.tool for s in mine if _works(s) and _works(s)[0] <= a and b <= _works(s)[1]]
             if working:
@@ -312,7 +326,8 @@ class Oracle:
             self._share(fleet, cards, "serving", {(s.step.name, None): Fraction(1, len(flying)) for s in flying}, a, b)
         for state, who in (("tool_wait", self._by_tool(tools)), ("between_steps", self._by_cause(others))):
             cards = [card for r, group in groups.items() if states[r] == state for card in group]
-            self._share(fleet, cards, state, who, a, b)
+            if cards:
+                self._share(fleet, cards, state, who, a, b)
 
     @staticmethod
     def _by_tool(tools: dict[str, list[str]]) -> dict[tuple[str, str | None], Fraction]:
@@ -331,11 +346,9 @@ class Oracle:
     ) -> None:
         for (name, cause), part in who.items():
             claim = (a // QUARTER * QUARTER, fleet.name, state, name, cause)
-            for card in cards:
-                self.books.claim_ns[claim] += part * (b - a)
-                self.books.claim_money[claim] += part * (b - a) * (self._price(card, a, b) or 0)
-            if state == "serving":
-                self.books.claim_ns[claim] += 0
+            price = sum(self._price(card, a, b) or 0 for card in cards)
+            self.books.claim_ns[claim] += part * (b - a) * len(cards)
+            self.books.claim_money[claim] += part * (b - a) * price
 
 
 @dataclass
@@ -372,7 +385,7 @@ def bills(books: Books) -> dict[Cell, int | None]:
         if bill in books.unpriced:
             found.update(dict.fromkeys(cells))
             continue
-        exact = {cell: books.money[cell] / (3600 * S) * 10**6 for cell in cells}
+        exact = {cell: Fraction(books.money[cell] * 10**6, 3600 * S) for cell in cells}
         total = int(sum(exact.values()) + Fraction(1, 2))
         order = sorted(cells, key=lambda k: (-(exact[k] - int(exact[k])), k[2], k[3] or "", k[4]))
         rest = total - sum(int(x) for x in exact.values())
