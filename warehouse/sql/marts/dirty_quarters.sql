@@ -44,6 +44,8 @@ gpu_stretches as (
         union all
         select from_ns, to_ns from differences where difference != 0
     ) as changed, held
+    -- greatest() passes over null: where nothing was ever held, all of time would be dirty
+    where held.from_ns is not null
 ),
 
 task_stretches as (
