@@ -1,7 +1,6 @@
 """The agent as a program: samples the GPUs of this machine until it is told to stop."""
 
 import argparse
-import signal
 import socket
 import sys
 from collections.abc import Sequence
@@ -9,9 +8,11 @@ from collections.abc import Sequence
 from collector.agent.nvml import NvmlBinding
 from collector.agent.otlp import SERVICE, encode
 from collector.agent.outbox import Outbox
-from collector.agent.sampler import NoDriverError, Sample, Sampler, say
+from collector.agent.sampler import NoDriverError, Sample, Sampler
+from collector.agent.stop import Stop
 from taximeter.clock import SYSTEM_CLOCK, Clock
 from taximeter.errors import TaximeterError
+from taximeter.say import say
 from taximeter.secret import read_secret
 
 _SEND_S = 3.0  # samples are sent together: one request every few seconds
@@ -19,43 +20,31 @@ _LOOK_S = 0.25  # how soon a request to stop is seen
 _PATIENCE_S = 5.0  # how long the last samples are tried for
 
 
-class _Stop:
-    """Set by the signals that ask a program to end."""
-
-    def __init__(self) -> None:
-        self.asked = False
-
-    def ask(self, *_: object) -> None:
-        self.asked = True
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run until SIGTERM or SIGINT; 0 where there is nothing to sample, which is not an error."""
     options = _parser().parse_args(argv)
-    sampler = Sampler(NvmlBinding(), SYSTEM_CLOCK, process_interval_s=options.process_interval)
+    sampler = Sampler(NvmlBinding(), SYSTEM_CLOCK, process_interval_s=options.process_interval, tell=_tell)
     try:
         headers = {"authorization": f"Bearer {read_secret(options.token_env)}"} if options.token_env else {}
         cards = sampler.start()
         if not cards:
-            say("the NVIDIA driver lists no card: nothing to sample")
+            _tell("the NVIDIA driver lists no card: nothing to sample")
             return 0
-        say(f"sampling {cards} GPUs every {options.interval:g} s, to {options.url}")
-        outbox = Outbox(options.url, SYSTEM_CLOCK, say, headers=headers)
+        _tell(f"sampling {cards} GPUs every {options.interval:g} s, to {options.url}")
+        outbox = Outbox(options.url, SYSTEM_CLOCK, _tell, headers=headers)
         return _run(sampler, outbox, SYSTEM_CLOCK, options)
     except NoDriverError as error:
-        say(str(error))
+        _tell(str(error))
         return 0
     except TaximeterError as error:
-        say(str(error))
+        _tell(str(error))
         return error.exit_status
     finally:
         sampler.stop()
 
 
 def _run(sampler: Sampler, outbox: Outbox, clock: Clock, options: argparse.Namespace) -> int:
-    stop = _Stop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, stop.ask)
+    stop = Stop().listen()
     resource = {"host.name": options.host, "service.name": SERVICE}
     pending: list[Sample] = []
     outbox.open()
@@ -75,8 +64,12 @@ def _run(sampler: Sampler, outbox: Outbox, clock: Clock, options: argparse.Names
             outbox.put(encode(pending, resource))
         unsent = outbox.close(_PATIENCE_S)
         if unsent or outbox.dropped:
-            say(f"{unsent + outbox.dropped} requests with samples were not delivered")
+            _tell(f"{unsent + outbox.dropped} requests with samples were not delivered")
     return 0
+
+
+def _tell(line: str) -> None:
+    say(f"taximeter agent: {line}")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -56,6 +56,7 @@ class Outbox:
         self._bytes = 0
         self._change = threading.Condition()
         self._closing = False
+        self._given_up = False
         self.dropped = 0
         self._thread = threading.Thread(target=self._run, name="agent-outbox", daemon=True)
 
@@ -84,6 +85,7 @@ class Outbox:
             self._closing = True
             self._change.notify()
         self._thread.join(patience_s)
+        self._given_up = True
         self._client.close()
         return len(self._waiting)
 
@@ -92,6 +94,8 @@ class Outbox:
         told = False
         while body := self._next():
             answer = self._post(body)
+            if answer.fate == "again" and self._given_up:
+                return
             if answer.fate == "again":
                 if not told:
                     self._tell(f"{self._target} does not take samples ({answer.why}); kept, trying again")

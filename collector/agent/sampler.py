@@ -1,6 +1,5 @@
 """One look at every card: what it answered becomes samples, what it refused becomes a reaction."""
 
-import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -10,6 +9,7 @@ from collector.agent.fields import FIELDS, Field, Point
 from collector.agent.reactions import reaction
 from taximeter.clock import NS_PER_S, Clock
 from taximeter.errors import TaximeterError
+from taximeter.say import say
 
 _RETRY_S = 60  # a field that a card does not support is asked again this seldom, never given up
 _RELIST_S = 10  # how often a lost card or driver is looked for
@@ -43,12 +43,6 @@ class _CardLostError(Exception):
 
 class _StaleError(Exception):
     pass
-
-
-def say(line: str) -> None:
-    """Tell the person at the machine; standard output stays free."""
-    sys.stderr.write(f"taximeter agent: {line}\n")
-    sys.stderr.flush()
 
 
 class Sampler:

@@ -8,7 +8,6 @@ from typing import Any
 from opentelemetry.trace import format_trace_id
 
 from collector.agent.outbox import Outbox
-from collector.agent.sampler import say
 from collector.demo import tell_claude_code, tell_openinference, tell_otel_genai
 from collector.demo.fleet import Deployment, deploy, place
 from collector.demo.gpus import Hosts
@@ -19,6 +18,7 @@ from collector.demo.telling import Ending, Telling
 from collector.demo.truth import FILE, truth
 from taximeter.clock import NS_PER_S, SYSTEM_CLOCK, ManualClock
 from taximeter.errors import TaximeterError
+from taximeter.say import say
 
 SEED = 20_261_201
 _PATIENCE_S = 60.0

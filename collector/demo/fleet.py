@@ -11,6 +11,7 @@ from taximeter.clock import NS_PER_S
 
 Stretch = tuple[int, int]
 _REMEMBERED = 8
+_DRAIN_NS = 60 * NS_PER_S  # the router leaves a failing card before the driver calls it lost
 
 
 class Replica:
@@ -26,7 +27,7 @@ class Replica:
 
     def is_lost(self, from_ns: int, to_ns: int) -> bool:
         """Tell whether one of its cards is lost at some time of a stretch."""
-        return self.lost is not None and from_ns < self.lost[1] and to_ns > self.lost[0]
+        return self.lost is not None and from_ns < self.lost[1] and to_ns > self.lost[0] - _DRAIN_NS
 
     def load(self, at_ns: int) -> int:
         """Count the calls in flight; ask in order of time."""

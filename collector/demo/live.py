@@ -1,14 +1,13 @@
 """Goes on after the simulated day in real time: a task now and then, samples at every interval."""
 
 import random
-import signal
 from heapq import heappop, heappush
 from itertools import count
 
 from opentelemetry.trace import Span
 
 from collector.agent.outbox import Outbox
-from collector.agent.sampler import say
+from collector.agent.stop import Stop
 from collector.demo.day import TELL
 from collector.demo.fleet import deploy, place
 from collector.demo.gpus import Hosts
@@ -17,10 +16,11 @@ from collector.demo.story import Story
 from collector.demo.tasks import TaskMaker
 from collector.demo.telling import Telling
 from taximeter.clock import Clock
+from taximeter.say import say
 
 _LOOK_S = 0.25
 _PAUSE_S = (20.0, 90.0)  # between the starts of two tasks
-_PATIENCE_S = 3.0
+_PATIENCE_S = 5.0
 
 _Due = tuple[int, int, Span]  # end, number of arrival, span
 
@@ -41,15 +41,12 @@ class Live:
         self._outbox = Outbox(http_url, clock, say)
         self._ending: list[_Due] = []
         self._numbers = count()
-        self._stopped = False
 
-    def run(self) -> None:
-        """Go on until SIGTERM or SIGINT; spans still open then are never sent, as of a program that dies."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._stop)
+    def run(self, stop: Stop) -> None:
+        """Go on until asked to stop; spans still open then are never sent, as of a program that dies."""
         self._outbox.open()
         next_task_s = next_sample_s = self._clock.monotonic_s()
-        while not self._stopped:
+        while not stop.asked:
             now_s = self._clock.monotonic_s()
             if now_s >= next_sample_s:
                 next_sample_s = max(next_sample_s + self._story.live_interval_s, now_s)
@@ -79,6 +76,3 @@ class Live:
         while self._ending and self._ending[0][0] <= now_ns:
             end_ns, _, span = heappop(self._ending)
             span.end(end_ns)
-
-    def _stop(self, *_: object) -> None:
-        self._stopped = True

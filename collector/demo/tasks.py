@@ -13,6 +13,7 @@ from taximeter.clock import NS_PER_S
 _HOUR_S = 3600
 _MARGIN_S = 20  # the last task of the day ends this long before it
 _USERS = 9
+_DELEGATES = {1, 3}  # rounds in which an agent with helpers starts them
 
 
 class TaskMaker:
@@ -82,11 +83,10 @@ class _Work:
         rounds = self._rng.randint(*self._loop.rounds)
         loops = self._rng.random() < self._loop.loops.share
         circle_at = rounds // 2 if loops else -1
-        delegate_at = 1 if helpers else -1
         for number in range(rounds - 1):
             if number == circle_at:
                 self._run_in_a_circle()
-            elif number == delegate_at and helpers:
+            elif helpers and number in _DELEGATES:
                 self._delegate(helpers)
             else:
                 self._round()
