@@ -15,8 +15,9 @@ from taximeter.errors import SettingsError
 def observe(loaded: LoadedRule, table: pa.Table, now_ns: int) -> Observation:
     """Sort a report's rows into the groups of a rule and ask the condition of each.
 
-    A group holds if any of its rows does; it is unknown if none does and one cannot tell. Where a rule asks
-    for fresh rows and there is none, the source is not healthy: a group that is missing may still be there.
+    Where a rule has `resolved_if`, a row that is not bad is good only if that holds too; else it cannot tell.
+    Where a rule asks for fresh rows and there is none, the source is not healthy: what is missing may still
+    be there.
 
     Raises:
         SettingsError: the rule names a column that the report does not have.
@@ -29,14 +30,22 @@ def observe(loaded: LoadedRule, table: pa.Table, now_ns: int) -> Observation:
         fresh = _is_fresh(rule, row, now_ns)
         fresh_rows += fresh
         labels = tuple((name, _label(row[name])) for name in rule.group_by)
-        groups.setdefault(labels, []).append((row, loaded.condition.test(row) if fresh else None))
+        groups.setdefault(labels, []).append((row, _ask(loaded, row) if fresh else None))
     is_healthy = rule.fresh is None or fresh_rows > 0
     return Observation({labels: _group(rule, answers) for labels, answers in groups.items()}, is_healthy)
+
+
+def _ask(loaded: LoadedRule, row: dict[str, Any]) -> bool | None:
+    answer = loaded.condition.test(row)
+    if answer or loaded.resolved_if is None:
+        return answer
+    return False if loaded.resolved_if.test(row) else None
 
 
 def _check_columns(loaded: LoadedRule, names: Iterable[str]) -> None:
     rule = loaded.rule
     wanted = {*loaded.condition.columns, *rule.group_by}
+    wanted |= loaded.resolved_if.columns if loaded.resolved_if else set()
     wanted |= {rule.fresh.column} if rule.fresh else set()
     wanted |= {rule.member} if rule.member else set()
     missing = sorted(wanted - set(names))
@@ -60,9 +69,14 @@ def _label(value: Any) -> str | None:
 
 
 def _group(rule: Rule, answers: list[tuple[dict[str, Any], bool | None]]) -> Group:
-    bad = tuple(row for row, answer in answers if answer)
-    members = frozenset(str(row[rule.member]) for row in bad) if rule.member else frozenset()
-    if bad:
-        return Group(holds=True, rows=bad, members=members)
-    unknown = any(answer is None for _, answer in answers)
-    return Group(holds=None if unknown else False, rows=(), members=members)
+    """Sort rows by their answer; of the rows of one member (without members: of all) the worst counts."""
+    found: dict[bool | None, set[str]] = {True: set(), None: set(), False: set()}
+    for row, answer in answers:
+        found[answer].add(str(row[rule.member]) if rule.member else "")
+    bad, untold = found[True], found[None] - found[True]
+    return Group(
+        bad=frozenset(bad),
+        good=frozenset(found[False] - bad - untold),
+        untold=frozenset(untold),
+        rows=tuple(row for row, answer in answers if answer),
+    )

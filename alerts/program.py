@@ -36,7 +36,7 @@ class Program:
         """
         self._store, self._channels, self._clock = store, channels, clock
         self._watch = Watch(
-            load_rules(settings.alerts.rules, {"idle_after_s": settings.alerts.idle_after_s}),
+            load_rules(settings.alerts.rules, _values(settings)),
             Client(settings.warehouse_url, read_token(settings)),
             store,
             clock,
@@ -57,6 +57,11 @@ class Program:
                 _log.warning("%s", failure)
         self._told = set(failures)
         return failures
+
+
+def _values(settings: Settings) -> dict[str, float]:
+    """What conditions may name with a $."""
+    return {"idle_after_s": settings.alerts.idle_after_s, "busy_ratio": settings.warehouse.busy_ratio}
 
 
 @contextmanager

@@ -40,6 +40,7 @@ class Rule(BaseModel):
     report: str
     params: dict[str, str | int | float] = {}
     condition: str
+    resolved_if: str | None = None  # what must be seen of a row that was bad, before it counts as good
     values: dict[str, float | str | bool] = {}
     fresh: Fresh | None = None
     group_by: list[str] = []
@@ -72,10 +73,11 @@ class Rule(BaseModel):
 
 
 class LoadedRule(NamedTuple):
-    """A rule whose condition was read."""
+    """A rule whose conditions were read."""
 
     rule: Rule
     condition: Condition
+    resolved_if: Condition | None = None
 
 
 def load_rules(user_file: Path | None, values: Mapping[str, float]) -> list[LoadedRule]:
@@ -90,11 +92,18 @@ def load_rules(user_file: Path | None, values: Mapping[str, float]) -> list[Load
     rules = {rule.name: rule for rule in _parse(built_in, "the built-in rules")}
     if user_file is not None:
         rules |= {rule.name: rule for rule in _parse(_text(user_file), str(user_file))}
-    return [
-        LoadedRule(rule, parse_condition(rule.condition, {**values, **rule.values}))
-        for rule in rules.values()
-        if rule.enabled
-    ]
+    return [load_rule(rule, values) for rule in rules.values() if rule.enabled]
+
+
+def load_rule(rule: Rule, values: Mapping[str, float]) -> LoadedRule:
+    """Read the conditions of a rule.
+
+    Raises:
+        SettingsError: one of them cannot be read.
+    """
+    names = {**values, **rule.values}
+    resolved_if = None if rule.resolved_if is None else parse_condition(rule.resolved_if, names)
+    return LoadedRule(rule, parse_condition(rule.condition, names), resolved_if)
 
 
 def _text(file: Path) -> str:

@@ -169,9 +169,9 @@ def _labels(text: str) -> Labels:
 
 
 def _dump(state: State) -> str:
-    return json.dumps({**state._asdict(), "members": sorted(state.members)})
+    return json.dumps({**state._asdict(), "bad": sorted(state.bad), "members": sorted(state.members)})
 
 
 def _state(text: str) -> State:
     values = json.loads(text)
-    return State(**{**values, "members": frozenset(values["members"])})
+    return State(**{**values, "bad": frozenset(values["bad"]), "members": frozenset(values["members"])})

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
-from taximeter.clock import NS_PER_S, to_ns
-from taximeter.units import duration, share, usd
+from taximeter.clock import NS_PER_S, to_datetime, to_ns
+from taximeter.units import share, usd
 
 LOOK_BACK_S = 86_400
 MIN_COVERAGE_RATIO = 0.9
-SETTLE_S = 900
+SETTLE_S = (900, 3_600, 14_400)  # how long ago the day may end, tried in this order
 HOURS_PER_MONTH = 730  # 8,760 hours a year over twelve months
 
 
@@ -41,24 +41,33 @@ class Advice(NamedTuple):
     coverage_ratio: float | None = None
 
 
-def scale_down(client: Reports, deployment: str, now_ns: int, *, settle_s: int = SETTLE_S) -> Advice:
-    """Advise on a deployment from the settled part of its last 24 hours.
+def scale_down(client: Reports, deployment: str, now_ns: int) -> Advice:
+    """Advise on a deployment from its last settled day.
 
-    Data younger than `settle_s` is provisional and left out. No advice is given where less than 90 % of the
-    day is known: by samples, or because the recording is younger.
+    A day is settled where no task that began in it is still open: it ends 15 minutes ago, else an hour ago,
+    else four. No advice is given where tasks are open even then, or where less than 90 % of the day is known:
+    by samples, or because the recording is younger.
 
     Raises:
         TaximeterError: the warehouse does not answer.
     """
-    since_ns, until_ns = now_ns - LOOK_BACK_S * NS_PER_S, now_ns - settle_s * NS_PER_S
-    table = client.report("replica_need", since_ns=since_ns, until_ns=until_ns)
-    rows = [row for row in table.to_pylist() if row["deployment"] == deployment]
-    advice = Advice(deployment, since_ns, until_ns, "")
-    if len(rows) != 1:
-        return _refuse(advice, f"no load of {deployment} is recorded in the last 24 h")
-    advice = advice._replace(coverage_ratio=_coverage(advice, rows[0]))
-    reason = _reason_against(advice, rows[0])
-    return _refuse(advice, reason) if reason else _advise(advice, rows[0])
+    for settle_s in SETTLE_S:
+        until_ns = now_ns - settle_s * NS_PER_S
+        since_ns = until_ns - LOOK_BACK_S * NS_PER_S
+        table = client.report("replica_need", since_ns=since_ns, until_ns=until_ns)
+        rows = [row for row in table.to_pylist() if row["deployment"] == deployment]
+        advice = Advice(deployment, since_ns, until_ns, "")
+        if rows and not rows[0].get("open_tasks"):
+            return _judge(advice, rows[0])
+    if not rows:
+        return _refuse(advice, f"no load of {deployment} is recorded in the last day")
+    return _refuse(advice, f"{rows[0]['open_tasks']} of its tasks are still open, so its load is not settled")
+
+
+def _judge(advice: Advice, row: dict[str, Any]) -> Advice:
+    covered = advice._replace(coverage_ratio=_coverage(advice, row))
+    reason = _reason_against(covered, row)
+    return _refuse(covered, reason) if reason else _advise(covered, row)
 
 
 def _coverage(advice: Advice, row: dict[str, Any]) -> float | None:
@@ -74,13 +83,11 @@ def _coverage(advice: Advice, row: dict[str, Any]) -> float | None:
 def _reason_against(advice: Advice, row: dict[str, Any]) -> str | None:
     coverage = advice.coverage_ratio
     if coverage is None:
-        return "it is unknown how much of the last 24 h is recorded"
+        return "it is unknown how much of the last day is recorded"
     if coverage < MIN_COVERAGE_RATIO:
         return (
-            f"only {share(coverage)} of the last 24 h is known, and advice needs {share(MIN_COVERAGE_RATIO)}"
+            f"only {share(coverage)} of the last day is known, and advice needs {share(MIN_COVERAGE_RATIO)}"
         )
-    if row.get("provisional"):
-        return "tasks of the last 24 h are still open, so their load is provisional"
     if None in (row["replicas"], row["most_needed"], row["never_needed"]):
         return "it is unknown how many replicas were needed"
     return None
@@ -100,15 +107,18 @@ def _advise(advice: Advice, row: dict[str, Any]) -> Advice:
     if not never_needed:
         return known._replace(
             sentence=f"No scale-down: all {replicas} replicas of {advice.deployment} were needed at once"
-            " in the last 24 h."
+            f" {_when(advice)}."
         )
     left = replicas - never_needed
-    looked_back = duration((advice.until_ns - advice.from_ns) / NS_PER_S)
     return known._replace(
         sentence=f"Scale {advice.deployment} from {replicas} to {left} replica{'' if left == 1 else 's'}:"
-        f" never more than {most_needed} were needed at once in the last {looked_back} of settled data"
+        f" never more than {most_needed} were needed at once {_when(advice)}"
         f" ({share(advice.coverage_ratio)} of it known). {_saving(saving, price)}"
     )
+
+
+def _when(advice: Advice) -> str:
+    return f"in the 24 h before {to_datetime(advice.until_ns):%Y-%m-%d %H:%M} UTC"
 
 
 def _saving(saving: Decimal | None, price: Decimal | None) -> str:

@@ -40,9 +40,14 @@ def _naive(instant_ns: int) -> Any:
     return to_datetime(instant_ns).replace(tzinfo=None)
 
 
+def _idle(idle_s: float | None) -> dict[str, float | None]:
+    """A card that works has no idle time, as the report says it."""
+    return {"idle_s": idle_s or None, "last_util_ratio": 0.0 if idle_s else 0.9}
+
+
 @pytest.fixture
 def gpus_now() -> Callable[..., pa.Table]:
-    """Make the report `gpus_now`: one row per (gpu id, idle seconds), all of one deployment."""
+    """Make the report `gpus_now`: one row per (gpu id, idle seconds); 0 is a card at work."""
 
     def make(idle: dict[str, float | None], now_ns: int = START_NS, **changes: Any) -> pa.Table:
         base = {
@@ -55,9 +60,7 @@ def gpus_now() -> Callable[..., pa.Table]:
             "simulated": False,
             **changes,
         }
-        return _table(
-            _GPUS_NOW, [{**base, "gpu_id": name, "idle_s": idle_s} for name, idle_s in idle.items()]
-        )
+        return _table(_GPUS_NOW, [{**base, "gpu_id": name, **_idle(idle[name])} for name in idle])
 
     return make
 

@@ -33,7 +33,11 @@ class House:
             "hook": WebhookChannel(f"{receiver.url}/hook", "s", self.clock, allow_private=True),
             "slack": SlackChannel(f"{receiver.url}/slack", allow_private=True),
         }
-        rules = [rule for rule in load_rules(None, {"idle_after_s": 60.0}) if rule.rule.name == "gpu_idle"]
+        rules = [
+            rule
+            for rule in load_rules(None, {"idle_after_s": 60.0, "busy_ratio": 0.05})
+            if rule.rule.name == "gpu_idle"
+        ]
         self.watch = Watch(
             rules,
             self.reports,

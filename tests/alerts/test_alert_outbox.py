@@ -140,7 +140,7 @@ def test_states_come_back_as_they_were(tmp_path: Path) -> None:
     """A restart forgets no pending and no firing alert."""
     states = {
         (("deployment", "a"), ("team", None)): State("pending", 1, 2, 3),
-        (): State("firing", 1, 2, 3, 4, 5, 6, frozenset({"x", "y"}), simulated=True),
+        (): State("firing", 1, 2, 3, frozenset("x"), 4, 5, 6, frozenset({"x", "y"}), simulated=True),
     }
     store = _store(tmp_path)
     store.save("r", states, [], 0)

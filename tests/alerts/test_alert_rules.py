@@ -10,7 +10,7 @@ from alerts.quantity import read_quantity
 from alerts.rule import load_rules
 from taximeter.errors import SettingsError
 
-VALUES = {"idle_after_s": 60.0}
+VALUES = {"idle_after_s": 60.0, "busy_ratio": 0.05}
 MINIMAL = "{name: mine, report: tasks, condition: 'a > 1', title: t, text: x}"
 
 

@@ -2,15 +2,16 @@
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alerts.condition import parse_condition
-from alerts.rule import LoadedRule, Rule
+from alerts.look import observe
+from alerts.rule import LoadedRule, Rule, load_rule
 from alerts.states import Group, Observation, State, step
 from alerts.testing import START_NS, Told, play, read_series
-from taximeter.clock import NS_PER_S
+from taximeter.clock import NS_PER_S, to_datetime
 
 
 def _rule(**changes: Any) -> LoadedRule:
@@ -25,8 +26,7 @@ def _rule(**changes: Any) -> LoadedRule:
         "text": "x",
         **changes,
     }
-    rule = Rule.model_validate(values)
-    return LoadedRule(rule, parse_condition(rule.condition, {}))
+    return load_rule(Rule.model_validate(values), {})
 
 
 def _kinds(told: list[Told]) -> list[tuple[float, str]]:
@@ -106,11 +106,40 @@ def test_what_stays_unknown_ends_and_says_so() -> None:
     told = play(rule, "idle_s", series, constant={"deployment": "qwen"})
     assert [(event.at_s, event.kind) for event in told] == [(0, "firing"), (60, "resolved")]
 
-    seen = Observation({(): Group(holds=True, rows=(), members=frozenset())}, is_healthy=True)
-    unseen = Observation({(): Group(holds=None, rows=(), members=frozenset())}, is_healthy=True)
+    seen = Observation({(): Group(bad=frozenset("a"))}, is_healthy=True)
+    unseen = Observation({(): Group(untold=frozenset("a"))}, is_healthy=True)
     states, _ = step(rule.rule, seen, {}, START_NS)
     _, events = step(rule.rule, unseen, states, START_NS + 60 * NS_PER_S)
     assert [event.reason for event in events] == ["no data: it is unknown whether it still holds"]
+
+
+def test_an_alert_ends_when_its_own_cards_are_seen_at_work() -> None:
+    """A short rest of another card neither fires nor keeps the alert; a restarted count is no work."""
+    rule = _rule(condition="idle_s >= 60", resolved_if="util >= 0.05")
+    group, told, states = (("deployment", "qwen"),), [], {}
+    looks: list[dict[str, tuple[float | None, float | None]]] = [
+        {"a": (60.0, 0.0), "b": (None, 0.9)},  # a is idle
+        {"a": (0.0, 0.0), "b": (None, 0.9)},  # a's count began again after a gap: not seen at work
+        {"a": (None, None), "b": (30.0, 0.0)},  # a cannot be read, b rests for a moment
+        {"a": (None, 0.8), "b": (40.0, 0.0)},  # a works
+    ]
+    for number, look in enumerate(looks):
+        now_ns = START_NS + number * 30 * NS_PER_S
+        rows = [
+            {
+                "gpu_id": name,
+                "deployment": "qwen",
+                "idle_s": idle_s,
+                "util": util,
+                "last_sample_at": to_datetime(now_ns),
+            }
+            for name, (idle_s, util) in look.items()
+        ]
+        observation = observe(rule, pa.Table.from_pylist(rows), now_ns)
+        states, events = step(rule.rule, observation, states, now_ns)
+        told += [(number, event.kind, event.labels) for event in events]
+
+    assert told == [(0, "firing", group), (3, "resolved", group)]
 
 
 def test_deployments_do_not_disturb_each_other() -> None:
@@ -147,8 +176,8 @@ def test_nothing_fires_early_and_every_firing_resolves_at_most_once(
     for look, gap_s in zip(looks, gaps_s, strict=False):
         now_ns += gap_s * NS_PER_S
         true_since_ns = (true_since_ns or now_ns) if look is True else None
-        holds = look if isinstance(look, bool) else None
-        group = Group(holds=holds, rows=(), members=frozenset())
+        one = frozenset("a")
+        group = {True: Group(bad=one), False: Group(good=one), None: Group(untold=one)}.get(look, Group())
         observation = None if look == "no answer" else Observation({(): group}, is_healthy=True)
         states, events = step(loaded.rule, observation, states, now_ns)
         for event in events:

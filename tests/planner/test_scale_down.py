@@ -25,14 +25,15 @@ class Need:
     """Answers `replica_need` with one row and keeps what was asked."""
 
     def __init__(self, **changes: Any) -> None:
-        self.asked: dict[str, Any] = {}
+        self.asked: list[tuple[Any, Any]] = []
+        self._open_until_ns = changes.pop("open_until_ns", 0)
         self._row = {
             "deployment": "qwen",
             "replicas": 4,
             "most_needed": 2,
             "never_needed": 2,
             "usd_per_replica_hour": Decimal("7.98"),
-            "from_at": _naive(NOW - DAY_NS),
+            "from_at": _naive(NOW - 2 * DAY_NS),
             "until_at": _naive(NOW - 900 * NS_PER_S),
             "coverage_ratio": 0.99,
             **changes,
@@ -40,12 +41,13 @@ class Need:
 
     def report(self, name: str, **params: str | float | None) -> pa.Table:
         assert name == "replica_need"
-        self.asked = params
+        self.asked.append((params["since_ns"], params["until_ns"]))
+        open_tasks = int(float(params["until_ns"] or 0) > self._open_until_ns > 0)
         kinds = {"from_at": AT, "until_at": AT, "coverage_ratio": pa.float64()}
         return pa.table(
             {
                 key: pa.array([value], kinds.get(key, pa.decimal128(18, 6) if "usd" in key else None))
-                for key, value in self._row.items()
+                for key, value in {**self._row, "open_tasks": open_tasks}.items()
             }
         )
 
@@ -64,12 +66,24 @@ def test_what_was_never_needed_can_go_and_saves_its_price() -> None:
     assert "$11,650.80 a month (730 h at $7.98 an hour per replica)" in advice.sentence
 
 
-def test_only_settled_time_is_asked_for() -> None:
-    """The last quarter of an hour may still change, so it is left out."""
+def test_only_a_settled_day_is_asked_for() -> None:
+    """The last quarter of an hour may still change, so the day ends before it."""
     need = Need()
     scale_down(need, "qwen", NOW)
 
-    assert need.asked == {"since_ns": NOW - DAY_NS, "until_ns": NOW - 900 * NS_PER_S}
+    assert need.asked == [(NOW - 900 * NS_PER_S - DAY_NS, NOW - 900 * NS_PER_S)]
+
+
+def test_a_day_with_open_tasks_is_left_for_an_earlier_one() -> None:
+    """Tasks that began half an hour ago and are open make the advice look at an earlier day."""
+    need = Need(open_until_ns=NOW - 1800 * NS_PER_S)
+
+    advice = scale_down(need, "qwen", NOW)
+
+    assert advice.never_needed == 2
+    assert advice.until_ns == NOW - 3600 * NS_PER_S
+    assert advice.from_ns == advice.until_ns - DAY_NS
+    assert "in the 24 h before 2026-12-01 11:00 UTC" in advice.sentence
 
 
 def test_a_saving_without_a_price_is_unknown_not_zero() -> None:
@@ -85,11 +99,11 @@ def test_a_saving_without_a_price_is_unknown_not_zero() -> None:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"coverage_ratio": 0.89}, "only 89.0 % of the last 24 h is known"),
-        ({"from_at": _naive(NOW - 3600 * NS_PER_S)}, "of the last 24 h is known"),
+        ({"coverage_ratio": 0.89}, "only 89.0 % of the last day is known"),
+        ({"from_at": _naive(NOW - 3600 * NS_PER_S)}, "of the last day is known"),
         ({"coverage_ratio": None}, "unknown how much"),
         ({"from_at": None}, "unknown how much"),
-        ({"provisional": True}, "provisional"),
+        ({"open_until_ns": 1}, "1 of its tasks are still open"),
         ({"most_needed": None, "never_needed": None}, "unknown how many replicas were needed"),
         ({"deployment": "other"}, "no load of qwen is recorded"),
     ],
@@ -135,7 +149,7 @@ def test_advice_never_goes_below_the_need_nor_saves_more_than_the_fleet_costs(
     )
 
     if advice.never_needed is None:
-        assert coverage * max(recorded_s - 900, 0) / 85_500 < 0.9 + 1e-9
+        assert coverage * max(recorded_s - 900, 0) / 86_400 < 0.9 + 1e-9
         return
     assert replicas - advice.never_needed >= needed
     assert (advice.usd_per_month is None) is (price is None)
