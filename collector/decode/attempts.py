@@ -2,44 +2,37 @@
 
 import polars as pl
 
-from collector.decode.flat import FlatTraces
 from collector.decode.numbers import as_count, count_reason, known
-from collector.decode.wide import as_text, named_events
+from collector.decode.wide import as_text
 from collector.decode.words import error_type
 from collector.dialects.read import Attempts, Dialect
 
 
-def read_attempts(frame: pl.DataFrame, flat: FlatTraces, dialects: tuple[Dialect, ...]) -> pl.DataFrame:
+def read_attempts(frame: pl.DataFrame, events: pl.DataFrame, dialects: tuple[Dialect, ...]) -> pl.DataFrame:
     """Settle `attempts` (tries, this one included) and `attempt_errors` from attributes and span events."""
-    told = [dialect for dialect in dialects if dialect.attempts is not None]
     seen = frame["@dialect"].unique().to_list()
-    events = [
-        _of_dialect(flat, dialect.id, dialect.attempts)
-        for dialect in told
-        if dialect.id in seen and dialect.attempts
+    names = set(events["event_name"].unique().to_list()) if len(events) else set()
+    told = [
+        _of_dialect(events, dialect.id, dialect.attempts)
+        for dialect in dialects
+        if dialect.attempts and dialect.attempts.event in names and dialect.id in seen
     ]
-    schema: dict[str, pl.DataType] = {
-        "owner": pl.UInt32(),
-        "@dialect": pl.String(),
-        "tries": pl.Int64(),
-        "attempt_errors": pl.List(pl.String()),
-    }
-    per_span = pl.concat([pl.DataFrame(schema=schema), *events], how="vertical_relaxed")
+    signals = [pl.col("attempts"), pl.col("retries") + 1]
+    if not told:
+        errors = pl.lit(None, pl.List(pl.String))
+        return frame.with_columns(attempts=pl.max_horizontal(signals), attempt_errors=errors)
     joined = frame.join(
-        per_span,
+        pl.concat(told),
         left_on=["@row", "@dialect"],
         right_on=["owner", "@dialect"],
         how="left",
         maintain_order="left",
     )
-    return joined.with_columns(
-        attempts=pl.max_horizontal("attempts", pl.col("retries") + 1, "tries"),
-    )
+    return joined.with_columns(attempts=pl.max_horizontal(*signals, "tries"))
 
 
-def _of_dialect(flat: FlatTraces, dialect: str, attempts: Attempts) -> pl.DataFrame:
-    events = named_events(flat).filter(pl.col("event_name") == attempts.event)
-    texts = as_text(events).select("owner", "event", "attribute", "text")
+def _of_dialect(events: pl.DataFrame, dialect: str, attempts: Attempts) -> pl.DataFrame:
+    texts = as_text(events.filter(pl.col("event_name") == attempts.event))
     number = known(pl.col("text"))
     counted = as_count(number, count_reason(number)) + (1 if attempts.zero_based else 0)
     tries = (

@@ -17,9 +17,11 @@ _MASKS = (
     re.compile(r"\d+(?:[.,:]\d+)*"),
 )
 _MASK = "#"
+_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"')
+_BRACKETS = re.compile(r"[\[\]{}]")
 _CALLS = frozenset({"tool_call", "tool_use", "function_call", "tool-call"})
 _CALL_KEYS = frozenset({"tool_calls", "toolCalls", "function_call", "functionCall", "toolUse", "tool_use"})
-_MAX_DEPTH = 200
+_MAX_DEPTH = 60  # of content that is meant; deeper JSON is kept as text
 
 
 class Canonical:
@@ -40,11 +42,12 @@ def parsed(text: str) -> Any:
     """Read JSON; text that is none, or too deep to be meant, stays text."""
     if text.lstrip()[:1] not in ("{", "[", '"'):
         return text
+    if _nesting(text) > _MAX_DEPTH:
+        return text
     try:
-        value = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError):
         return text
-    return text if _deeper_than(value, _MAX_DEPTH) else value
 
 
 def dumped(value: Any) -> str:
@@ -95,11 +98,15 @@ def _steps(path: str) -> Iterator[str | int]:
         yield name or int(index)
 
 
-def _deeper_than(value: Any, depth: int) -> bool:
-    if depth == 0:
-        return isinstance(value, dict | list)
-    held = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return any(_deeper_than(one, depth - 1) for one in held)
+def _nesting(text: str) -> int:
+    """Say how deep a JSON text is nested; 0 stands for not deep at all."""
+    if text.count("{") + text.count("[") <= _MAX_DEPTH:
+        return 0
+    depth = deepest = 0
+    for bracket in _BRACKETS.findall(_STRINGS.sub("", text)):
+        depth += 1 if bracket in "{[" else -1
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def _bytes(text: str) -> bytes:

@@ -132,14 +132,14 @@ def _attributes(holders: pa.Array, path: list[str]) -> pl.DataFrame:
 
 def _explode(lists: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Open a list column: for each element the row that held it, and the element."""
-    return pc.list_parent_indices(lists), pc.list_flatten(lists)
+    return pc.list_parent_indices(lists).cast(pa.uint32()), pc.list_flatten(lists)
 
 
 def _table(schema: pl.Schema, **columns: pa.Array) -> pl.DataFrame:
-    table = pa.table({name: columns[name] for name in schema})
-    frame = pl.from_arrow(table)
-    assert isinstance(frame, pl.DataFrame)  # noqa: S101 a table always becomes a frame
-    return frame.select(pl.col(name).cast(dtype) for name, dtype in schema.items())
+    series = {name: pl.Series(name, columns[name]) for name in schema}
+    return pl.DataFrame(
+        [one if one.dtype == schema[name] else one.cast(schema[name]) for name, one in series.items()]
+    )
 
 
 @cache

@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from collector.decode.canonical import Canonical, asks_for_tool, at_path, dumped, keyed_hash, parsed, shape
-from collector.decode.flat import FlatTraces
 from collector.decode.options import DecodeOptions
 from collector.decode.wanted import Wanted
-from collector.decode.wide import as_text, named_events
+from collector.decode.wide import Seen, as_text
 from collector.dialects.read import Dialect, Entry
 
 _BYTES_PER_TOKEN = 4
@@ -52,28 +51,39 @@ class Held(NamedTuple):
     events: list[_Event]
 
 
-def gather(flat: FlatTraces, wanted: Wanted) -> dict[int, Held]:
+def gather(seen: Seen, wanted: Wanted) -> dict[int, Held]:
     """Collect the content of every span that has any, by row number."""
     held: dict[int, Held] = {}
-    starts = pl.any_horizontal(
-        pl.lit(False), *(pl.col("key").str.starts_with(prefix) for prefix in sorted(wanted.content_prefixes))
-    )
-    own = flat.attributes.filter(pl.col("key").is_in(sorted(wanted.content_keys)) | starts)
-    for owner, key, text in as_text(own).select("owner", "key", "text").iter_rows():
-        if text is not None:
-            held.setdefault(owner, Held({}, [])).texts.setdefault(key, text)
-    events = named_events(flat).filter(pl.col("event_name").is_in(sorted(wanted.content_events)))
+    _gather_texts(held, seen, wanted)
+    _gather_events(held, seen, wanted)
+    return held
+
+
+def _gather_texts(held: dict[int, Held], seen: Seen, wanted: Wanted) -> None:
+    prefixes = tuple(wanted.content_prefixes)
+    keys = [key for key in seen.keys if key in wanted.content_keys or key.startswith(prefixes)]
+    own = seen.flat.attributes.filter(pl.col("key").is_in(keys)) if keys else seen.flat.attributes.clear()
+    of_events = seen.events.filter(pl.col("key").is_in(sorted(wanted.content_keys)))
+    for attributes in (own, of_events):
+        if not attributes.is_empty():
+            for owner, key, text in as_text(attributes).select("owner", "key", "text").iter_rows():
+                if text is not None:
+                    held.setdefault(owner, Held({}, [])).texts.setdefault(key, text)
+
+
+def _gather_events(held: dict[int, Held], seen: Seen, wanted: Wanted) -> None:
+    if seen.events.is_empty():
+        return
+    events = seen.events.filter(pl.col("event_name").is_in(sorted(wanted.content_events)))
+    columns = ("owner", "event", "event_name", "attribute", "text")
     last = None
-    for owner, event, name, key, text in (
-        as_text(events).select("owner", "event", "event_name", "attribute", "text").iter_rows()
-    ):
+    for owner, event, name, key, text in as_text(events).select(columns).iter_rows():
         of_span = held.setdefault(owner, Held({}, []))
         if event != last:
             of_span.events.append(_Event(name, {}))
             last = event
         if text is not None:
             of_span.events[-1].attributes.setdefault(key, text)
-    return held
 
 
 def digest(

@@ -3,13 +3,14 @@
 Of the keys of a field the first that is there wins; alternatives are never summed.
 """
 
-from collections.abc import Collection, Iterator
-from functools import reduce
-from operator import and_
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache, lru_cache
+from typing import Any
 
 import polars as pl
 
 from collector.decode.conditions import any_holds, holds
+from collector.decode.identity import none_refused
 from collector.decode.numbers import NS_PER_UNIT, amount_reason, as_count, as_ns, count_reason, known, shown
 from collector.decode.values import text_of
 from collector.dialects.read import Dialect, Entry
@@ -52,6 +53,7 @@ NAMES = (
 )
 FLAGS = ("is_stream", "cached_answer", "tool_read_only", "simulated")
 FIELDS = (*NAMES, *COUNTS, *DURATIONS, *AMOUNTS, *FLAGS)
+_NUMBERS = (*COUNTS, *DURATIONS, *AMOUNTS)
 _ONLY_ON = {
     "tool_name": ("tool", "inner"),
     "tool_call_id": ("tool", "inner"),
@@ -62,36 +64,57 @@ _UNSEEN = frozenset({"service_name", "host", "simulated"})  # their source is al
 
 def read_roles(frame: pl.DataFrame, dialect: Dialect) -> pl.DataFrame:
     """Give each span its role, the operation and roll-up meaning that come with it: first rule that holds."""
-    columns = frame.columns
-    whens = [holds(rule.when, columns) for rule in dialect.roles]
-    frame = frame.with_columns(
-        _first([pl.lit(rule.role) for rule in dialect.roles], whens)
-        .fill_null(dialect.default_role)
-        .alias("@role"),
-        _first([pl.lit(rule.operation, pl.String) for rule in dialect.roles], whens).alias("@operation"),
-        _first([pl.lit(rule.rollup, pl.String) for rule in dialect.roles], whens).alias("@rollup"),
-    )
-    failed = any_holds(dialect.errors, columns)
-    return frame.with_columns(pl.when(failed).then(pl.lit("error")).otherwise("@status").alias("@status"))
+    return frame.with_columns(_rule(dialect, tuple(frame.columns))).with_columns(_roles(dialect))
 
 
 def read_fields(frame: pl.DataFrame, dialect: Dialect) -> pl.DataFrame:
     """Add every canonical field as text, and `sources`: a JSON object of field to the key that gave it."""
-    columns = frame.columns
+    return frame.with_columns(_fields(dialect, tuple(frame.columns)))
+
+
+@lru_cache(maxsize=512)
+def _rule(dialect: Dialect, columns: tuple[str, ...]) -> list[pl.Expr]:
+    """Number the first role rule that holds, and find out whether the span says that it failed."""
+    whens = [holds(rule.when, columns) for rule in dialect.roles]
+    failed = any_holds(dialect.errors, columns)
+    return [
+        _first(whens, list(range(len(whens))), pl.Int32()).alias("@rule"),
+        pl.when(failed).then(pl.lit("error")).otherwise("@status").alias("@status"),
+    ]
+
+
+@cache
+def _roles(dialect: Dialect) -> list[pl.Expr]:
+    """Give what the rule gives."""
+    given: dict[str, tuple[list[Any], str | None]] = {
+        "@role": ([rule.role for rule in dialect.roles], dialect.default_role),
+        "@operation": ([rule.operation for rule in dialect.roles], None),
+        "@rollup": ([rule.rollup for rule in dialect.roles], None),
+    }
+    return [
+        pl.lit(pl.Series([*values, default], dtype=pl.String))
+        .gather(pl.col("@rule").fill_null(len(values)))
+        .alias(name)
+        for name, (values, default) in given.items()
+    ]
+
+
+@lru_cache(maxsize=512)
+def _fields(dialect: Dialect, columns: tuple[str, ...]) -> list[pl.Expr]:
     texts, sources = [], []
     for field in FIELDS:
         found = list(_found(field, dialect.fields.get(field, ()), columns))
         texts.append(pl.coalesce([text for text, _ in found] or [pl.lit(None, pl.String)]).alias(field))
         if found and field not in _UNSEEN:
             sources.append(_source(field, found))
-    named = pl.concat_str(sources, separator=",", ignore_nulls=True)
-    return frame.with_columns(
+    named = pl.concat_str(sources or [pl.lit("")], separator=",", ignore_nulls=True)
+    return [
         *texts,
         pl.when(named != "").then(pl.concat_str(pl.lit("{"), named, pl.lit("}"))).alias("sources"),
         *_meaning(dialect, columns),
         *(_ns_per_unit(dialect.fields.get(field, ()), columns).alias(f"@ns:{field}") for field in DURATIONS),
         pl.lit(dialect.stop_is_final).alias("@stop_is_final"),
-    )
+    ]
 
 
 def read_numbers(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -101,44 +124,55 @@ def read_numbers(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         The frame, and one row per refused figure: @row, field, value (shown), reason. Durations become
         `<field>_ns`; amounts of money stay text, null where refused.
     """
-    reasons = {field: f"@why:{field}" for field in (*COUNTS, *DURATIONS, *AMOUNTS)}
-    frame = frame.with_columns(known(pl.col(field)).alias(field) for field in reasons)
-    frame = frame.with_columns(
-        *(count_reason(pl.col(field)).alias(reasons[field]) for field in COUNTS),
-        *(amount_reason(pl.col(field), pl.col(f"@ns:{field}")).alias(reasons[field]) for field in DURATIONS),
-        *(amount_reason(pl.col(field), pl.lit(1)).alias(reasons[field]) for field in AMOUNTS),
-    )
+    frame = frame.with_columns(_told())
     refused = [
-        frame.filter(pl.col(reason).is_not_null()).select(
-            "@row", field=pl.lit(field), value=shown(pl.col(field)), reason=pl.col(reason)
+        frame.filter(pl.col(f"@why:{field}").is_not_null()).select(
+            "@row", field=pl.lit(field), value=shown(pl.col(field)), reason=pl.col(f"@why:{field}")
         )
-        for field, reason in reasons.items()
-        if frame[reason].null_count() < len(frame)
+        for field in _NUMBERS
+        if frame[f"@why:{field}"].null_count() < len(frame)
     ]
-    read = frame.with_columns(
-        *(as_count(pl.col(field), pl.col(reasons[field])).alias(field) for field in COUNTS),
+    return frame.with_columns(_taken()), pl.concat([none_refused(), *refused])
+
+
+@cache
+def _told() -> list[pl.Expr]:
+    """Make the expressions that clear unknown figures and say why others are refused."""
+    texts = {field: known(pl.col(field)) for field in _NUMBERS}
+    return [
+        *(text.alias(field) for field, text in texts.items()),
+        *(count_reason(texts[field]).alias(f"@why:{field}") for field in COUNTS),
+        *(amount_reason(texts[field], pl.col(f"@ns:{field}")).alias(f"@why:{field}") for field in DURATIONS),
+        *(amount_reason(texts[field], pl.lit(1)).alias(f"@why:{field}") for field in AMOUNTS),
+    ]
+
+
+@cache
+def _taken() -> list[pl.Expr]:
+    """Make the expressions that read the figures that were not refused."""
+    why = {field: pl.col(f"@why:{field}") for field in _NUMBERS}
+    return [
+        *(as_count(pl.col(field), why[field]).alias(field) for field in COUNTS),
         *(
-            as_ns(pl.col(field), pl.col(reasons[field]), pl.col(f"@ns:{field}")).alias(f"{field}_ns")
+            as_ns(pl.col(field), why[field], pl.col(f"@ns:{field}")).alias(f"{field}_ns")
             for field in DURATIONS
         ),
-        *(pl.when(pl.col(reasons[field]).is_null()).then(field).alias(field) for field in AMOUNTS),
-        (
-            pl.col(reasons["cache_read_tokens"]).is_not_null()
-            | pl.col(reasons["cache_write_tokens"]).is_not_null()
-        ).alias("@cache_refused"),
-    )
-    schema = {"@row": pl.UInt32, "field": pl.String, "value": pl.String, "reason": pl.String}
-    return read, pl.concat([pl.DataFrame(schema=schema), *refused], how="vertical_relaxed")
+        *(pl.when(why[field].is_null()).then(field).alias(field) for field in AMOUNTS),
+        (why["cache_read_tokens"].is_not_null() | why["cache_write_tokens"].is_not_null()).alias(
+            "@cache_refused"
+        ),
+    ]
 
 
-def _first(values: list[pl.Expr], whens: list[pl.Expr]) -> pl.Expr:
-    taken = [pl.when(when).then(pl.lit(number)) for number, when in enumerate(whens)]
-    number = pl.coalesce([*taken, pl.lit(-1)])
-    return reduce(
-        lambda rest, one: pl.when(number == one[0]).then(one[1]).otherwise(rest),
-        enumerate(values),
-        pl.lit(None, pl.String),
-    )
+def _first(whens: list[pl.Expr], values: Sequence[int | bool | None], dtype: pl.DataType) -> pl.Expr:
+    """Take the value of the first condition that holds, null if none does."""
+    if not whens:
+        return pl.lit(None, dtype)
+    chain: Any = pl
+    for when, value in zip(whens, values, strict=True):
+        chain = chain.when(when).then(pl.lit(value, dtype))
+    taken: pl.Expr = chain.otherwise(pl.lit(None, dtype))
+    return taken
 
 
 def _found(field: str, entries: tuple[Entry, ...], columns: Collection[str]) -> Iterator[tuple[pl.Expr, str]]:
@@ -181,13 +215,7 @@ def _meaning(dialect: Dialect, columns: Collection[str]) -> list[pl.Expr]:
     whens = [holds(rule.when, columns) for rule in dialect.usage]
 
     def flags(values: list[bool | None], name: str) -> pl.Expr:
-        literals = [pl.lit(value, pl.Boolean) for value in values]
-        earlier = [reduce(and_, [~one for one in whens[:place]], pl.lit(True)) for place in range(len(whens))]
-        taken = [
-            pl.when(when & first).then(value)
-            for when, first, value in zip(whens, earlier, literals, strict=True)
-        ]
-        return pl.coalesce([*taken, pl.lit(None, pl.Boolean)]).alias(name)
+        return _first(whens, values, pl.Boolean()).alias(name)
 
     return [
         flags([rule.input_includes_cache for rule in dialect.usage], "@includes_cache"),

@@ -13,6 +13,7 @@ from collector.journal.record import Record
 from warehouse.rows import REFUSED, SPANS
 
 _FROM_BASE = ("trace_id", "span_id", "parent_span_id", "span_kind", "status", "dialect", "role")
+_CUT_BASE = ("name", "scope_name", "scope_version", "schema_url")
 _CUT = (
     "model_requested",
     "model_response",
@@ -34,36 +35,34 @@ _USD_DIGITS = Decimal(1).scaleb(-12)
 _CELL, _ROW_PART, _NULL = "\x1f", "\x1e", "\x00"
 
 
-def finish_rows(
-    frame: pl.DataFrame, refused: pl.DataFrame, flat: FlatTraces, records: Sequence[Record]
-) -> dict[str, pa.Table]:
-    """Make the Arrow tables `spans` and `refused`; every column of the schemas is there."""
-    receipt = pl.DataFrame(
-        {
-            "record": range(len(records)),
-            "received_ns": [record.received_ns for record in records],
-            "tenant": [record.tenant for record in records],
-            "source": [record.peer for record in records],
-        },
-        schema={"record": pl.UInt32, "received_ns": pl.Int64, "tenant": pl.String, "source": pl.String},
-    )
+def finish_rows(frame: pl.DataFrame, flat: FlatTraces, records: Sequence[Record]) -> pa.Table:
+    """Make the table `spans`; every column of the schema is there."""
     rows = (
-        frame.join(_links(frame, flat), on="@row", how="left", maintain_order="left")
-        .join(receipt, left_on="@record", right_on="record", how="left", maintain_order="left")
-        .with_columns(
-            *(pl.col(f"@{name}").alias(name) for name in _FROM_BASE),
-            *(
-                short(pl.col(f"@{name}")).alias(name)
-                for name in ("name", "scope_name", "scope_version", "schema_url")
-            ),
-            *(short(pl.col(name)).alias(name) for name in _CUT),
-            flags=_flags(),
-            reported_cost_usd=_usd(frame["reported_cost_usd"]),
-        )
-        .select(name for name in SPANS.names if name not in ("filled", "row_hash"))
+        _with_links(frame, flat)
+        .join(_receipt(records), left_on="@record", right_on="record", how="left", maintain_order="left")
+        .select(_columns(frame))
     )
     rows = rows.with_columns(filled=_filled(rows), row_hash=row_hashes(rows))
-    return {"spans": _table(rows, SPANS), "refused": _refused(refused, flat, receipt)}
+    return _table(rows, SPANS)
+
+
+def refused_rows(refused: pl.DataFrame, flat: FlatTraces, records: Sequence[Record]) -> pa.Table:
+    """Make the table `refused` of refused figures of spans, in the order of the spans."""
+    if refused.is_empty():
+        return REFUSED.empty_table()
+    spans = flat.spans.with_row_index("@row").select(
+        "@row",
+        "record",
+        trace_id=_whole_id("trace_id", 16),
+        span_id=_whole_id("span_id", 8),
+    )
+    rows = (
+        refused.sort("@row", maintain_order=True)
+        .join(spans, on="@row", how="left", maintain_order="left")
+        .join(_receipt(records), on="record", how="left", maintain_order="left")
+        .with_columns(signal=pl.lit("traces"))
+    )
+    return _table(rows.select(REFUSED.names), REFUSED)
 
 
 def row_hashes(rows: pl.DataFrame) -> pl.Series:
@@ -72,6 +71,30 @@ def row_hashes(rows: pl.DataFrame) -> pl.Series:
     texts = rows.select(pl.concat_str(cells, separator=_CELL)).to_series()
     hashes = [hashlib.blake2b(text.encode(), digest_size=16).hexdigest() for text in texts]
     return pl.Series("row_hash", hashes, dtype=pl.String)
+
+
+def _columns(frame: pl.DataFrame) -> list[pl.Expr]:
+    made = {
+        **{name: pl.col(f"@{name}") for name in _FROM_BASE},
+        **{name: short(pl.col(f"@{name}")) for name in _CUT_BASE},
+        **{name: short(pl.col(name)) for name in _CUT},
+        "flags": _flags(),
+        "reported_cost_usd": pl.lit(_usd(frame["reported_cost_usd"])),
+    }
+    names = [name for name in SPANS.names if name not in ("filled", "row_hash")]
+    return [made.get(name, pl.col(name)).alias(name) for name in names]
+
+
+def _receipt(records: Sequence[Record]) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "record": range(len(records)),
+            "received_ns": [record.received_ns for record in records],
+            "tenant": [record.tenant for record in records],
+            "source": [record.peer for record in records],
+        },
+        schema={"record": pl.UInt32, "received_ns": pl.Int64, "tenant": pl.String, "source": pl.String},
+    )
 
 
 def _cell(name: str, dtype: pl.DataType) -> pl.Expr:
@@ -85,18 +108,21 @@ def _filled(rows: pl.DataFrame) -> pl.Expr:
     return pl.sum_horizontal(pl.col(name).is_not_null().cast(pl.Int64) for name in counted)
 
 
-def _links(frame: pl.DataFrame, flat: FlatTraces) -> pl.DataFrame:
-    """List the other traces that a span's links name."""
-    own = frame.select("@row", "@trace_id")
-    return (
-        flat.links.with_columns(linked=pl.col("trace_id").bin.encode("hex"))
-        .filter((pl.col("linked").str.len_bytes() == 32) & (pl.col("linked").str.strip_chars("0") != ""))  # noqa: PLR2004
-        .join(own, left_on="owner", right_on="@row", how="inner")
+def _with_links(frame: pl.DataFrame, flat: FlatTraces) -> pl.DataFrame:
+    """Add `task_links`: the other traces that a span's links name."""
+    if flat.links.is_empty():
+        return frame.with_columns(task_links=pl.lit(None, pl.List(pl.String)))
+    links = (
+        flat.links.lazy()
+        .select(pl.col("owner").alias("@row"), linked=_whole_id("trace_id", 16))
+        .filter(pl.col("linked").str.strip_chars("0") != "")
+        .join(frame.lazy().select("@row", "@trace_id"), on="@row", how="inner")
         .filter(pl.col("linked") != pl.col("@trace_id"))
-        .group_by("owner")
+        .group_by("@row")
         .agg(task_links=pl.col("linked").unique().sort())
-        .rename({"owner": "@row"})
+        .collect()
     )
+    return frame.join(links, on="@row", how="left", maintain_order="left")
 
 
 def _flags() -> pl.Expr:
@@ -117,21 +143,6 @@ def _flags() -> pl.Expr:
 def _usd(texts: pl.Series) -> pl.Series:
     amounts = [None if text is None else Decimal(text.strip()).quantize(_USD_DIGITS) for text in texts]
     return pl.Series("reported_cost_usd", amounts, dtype=pl.Decimal(38, 12))
-
-
-def _refused(refused: pl.DataFrame, flat: FlatTraces, receipt: pl.DataFrame) -> pa.Table:
-    spans = flat.spans.with_row_index("@row").select(
-        "@row",
-        "record",
-        trace_id=_whole_id("trace_id", 16),
-        span_id=_whole_id("span_id", 8),
-    )
-    rows = (
-        refused.join(spans, on="@row", how="left", maintain_order="left")
-        .join(receipt, on="record", how="left", maintain_order="left")
-        .with_columns(signal=pl.lit("traces"))
-    )
-    return _table(rows.select(REFUSED.names), REFUSED)
 
 
 def _whole_id(name: str, size: int) -> pl.Expr:

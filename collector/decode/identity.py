@@ -2,7 +2,12 @@
 
 import polars as pl
 
-_COLUMNS = ("field", "value", "reason")
+_REFUSED: dict[str, pl.DataType] = {
+    "@row": pl.UInt32(),
+    "field": pl.String(),
+    "value": pl.String(),
+    "reason": pl.String(),
+}
 _HEX = {"trace_id": 32, "span_id": 16, "parent_span_id": 16}
 _LATEST_NS = (1 << 63) - 1  # a BIGINT of nanoseconds, in the year 2262
 
@@ -15,22 +20,33 @@ def refuse_ids(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     Returns:
         The spans that stay, and one refused row per bad id or instant.
     """
-    bad = {field: _is_bad(field) for field in ("trace_id", "span_id")}
-    bad_parent = _is_bad("parent_span_id") & (pl.col("@parent_span_id") != "") & ~_is_zero("parent_span_id")
-    no_start = (pl.col("@start") == 0) | (pl.col("@start") > _LATEST_NS) | (pl.col("@end") > _LATEST_NS)
-    size = {field: pl.format("{} bytes", pl.col(f"@{field}").str.len_bytes() // 2) for field in _HEX}
-    refused = [
-        _refused(frame, test, field, size[field], pl.lit("bad_id"))
-        for field, test in {**bad, "parent_span_id": bad_parent}.items()
-    ]
-    reason = pl.when(pl.col("@start") == 0).then(pl.lit("no_start")).otherwise(pl.lit("too_large"))
-    refused.append(_refused(frame, no_start, "start_ns", pl.col("@start").cast(pl.String), reason))
-    parent = pl.col("@parent_span_id")
-    kept = frame.filter(~bad["trace_id"] & ~bad["span_id"] & ~no_start)
-    return (
-        kept.with_columns(pl.when(~_is_bad("parent_span_id")).then(parent).alias("@parent_span_id")),
-        pl.concat(refused, how="vertical_relaxed"),
+    start, end, parent = pl.col("@start"), pl.col("@end"), pl.col("@parent_span_id")
+    late = (start > _LATEST_NS) | (end > _LATEST_NS)
+    told = frame.with_columns(
+        _is_bad("trace_id").alias("@bad:trace_id"),
+        _is_bad("span_id").alias("@bad:span_id"),
+        (_is_bad("parent_span_id") & (parent != "") & ~_is_zero("parent_span_id")).alias(
+            "@bad:parent_span_id"
+        ),
+        ((start == 0) | late).alias("@bad:start_ns"),
+        pl.when(~_is_bad("parent_span_id")).then(parent).alias("@parent_span_id"),
+        pl.col("@parent_span_id").alias("@parent_sent"),
     )
+    sent = {"trace_id": "@trace_id", "span_id": "@span_id", "parent_span_id": "@parent_sent"}
+    reasons = {field: pl.lit("bad_id") for field in sent}
+    shown = {
+        field: pl.format("{} bytes", pl.col(column).str.len_bytes() // 2) for field, column in sent.items()
+    }
+    reasons["start_ns"] = pl.when(start == 0).then(pl.lit("no_start")).otherwise(pl.lit("too_large"))
+    shown["start_ns"] = start.cast(pl.String)
+    refused = [
+        _refused(told, pl.col(f"@bad:{field}"), field, shown[field], reasons[field])
+        for field in reasons
+        if told[f"@bad:{field}"].any()
+    ]
+    fatal = [f"@bad:{field}" for field in ("trace_id", "span_id", "start_ns")]
+    kept = told.filter(~pl.any_horizontal(fatal)) if refused else told
+    return kept, pl.concat([none_refused(), *refused])
 
 
 def settle_times(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -43,8 +59,15 @@ def settle_times(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     settled = frame.with_columns(
         (end < start).alias("@backward"), start_ns=start, end_ns=pl.max_horizontal(start, end)
     )
+    if not settled["@backward"].any():
+        return settled, none_refused()
     sent = pl.col("@end").cast(pl.String)
     return settled, _refused(settled, pl.col("@backward"), "end_ns", sent, pl.lit("end_before_start"))
+
+
+def none_refused() -> pl.DataFrame:
+    """Make a table of refused figures without rows."""
+    return pl.DataFrame(schema=_REFUSED)
 
 
 def _is_zero(field: str) -> pl.Expr:
@@ -56,5 +79,4 @@ def _is_bad(field: str) -> pl.Expr:
 
 
 def _refused(frame: pl.DataFrame, test: pl.Expr, field: str, value: pl.Expr, reason: pl.Expr) -> pl.DataFrame:
-    rows = frame.filter(test).select("@row", field=pl.lit(field), value=value, reason=reason)
-    return rows.with_columns(pl.col(_COLUMNS).cast(pl.String))
+    return frame.filter(test).select("@row", field=pl.lit(field), value=value, reason=reason)

@@ -1,6 +1,8 @@
 """Read flat spans as rows of the warehouse: what each span says of itself, and nothing about another."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache, lru_cache
 
 import polars as pl
 import pyarrow as pa
@@ -10,13 +12,13 @@ from collector.decode.attempts import read_attempts
 from collector.decode.conditions import any_holds
 from collector.decode.content import digest, gather
 from collector.decode.fields import TOKENS, read_fields, read_numbers, read_roles
-from collector.decode.finish import finish_rows
+from collector.decode.finish import finish_rows, refused_rows
 from collector.decode.flat import FlatTraces
 from collector.decode.identity import refuse_ids, settle_times
 from collector.decode.options import DecodeOptions
 from collector.decode.usage import settle_usage
 from collector.decode.wanted import Wanted, wanted
-from collector.decode.wide import widen
+from collector.decode.wide import look, widen
 from collector.dialects.read import Dialect, Entry, dialects
 from collector.journal.record import Record
 from warehouse.rows import SCHEMAS
@@ -26,28 +28,31 @@ def read_spans(flat: FlatTraces, records: Sequence[Record], options: DecodeOptio
     """Make the rows of `spans` and of `refused` from flat spans; records are in the order of `flat`."""
     if flat.spans.is_empty():
         return {kind: SCHEMAS[kind].empty_table() for kind in ("spans", "refused")}
-    known = _with_task_key(dialects(), options.task_key)
-    frame = widen(flat, _with_keys(wanted(), options.task_key))
+    known = _known(options.task_key)
+    seen = look(flat)
+    frame = widen(seen, _with_keys(wanted(), options.task_key))
     frame, bad_ids = refuse_ids(frame)
+    if frame.is_empty():
+        return {"spans": SCHEMAS["spans"].empty_table(), "refused": refused_rows(bad_ids, flat, records)}
     frame, bad_times = settle_times(frame)
     frame = _by_dialect(frame, known)
     frame, bad_numbers = read_numbers(frame)
     frame = settle_usage(frame)
-    frame = read_attempts(frame, flat, known)
-    held = gather(flat, wanted())
+    frame = read_attempts(frame, seen.events, known)
+    held = gather(seen, wanted())
     spans = frame.select("@row", "@dialect", "@role").iter_rows()
     frame = frame.join(
         digest(held, spans, {dialect.id: dialect for dialect in known}, options), on="@row", how="left"
     )
-    refused = pl.concat([bad_ids, bad_times, bad_numbers], how="vertical_relaxed")
-    return finish_rows(_settle_words(frame), refused, flat, records)
+    refused = pl.concat([bad_ids, bad_times, bad_numbers])
+    return {
+        "spans": finish_rows(_settle_words(frame), flat, records),
+        "refused": refused_rows(refused, flat, records),
+    }
 
 
 def _by_dialect(frame: pl.DataFrame, known: tuple[Dialect, ...]) -> pl.DataFrame:
-    detected = [
-        pl.when(any_holds(dialect.detect, frame.columns)).then(pl.lit(dialect.id)) for dialect in known
-    ]
-    frame = frame.with_columns(pl.coalesce(detected).alias("@dialect"))
+    frame = frame.with_columns(_detected(known, tuple(frame.columns)))
     by_id = {dialect.id: dialect for dialect in known}
     parts = [
         read_fields(read_roles(part, by_id[str(name)]), by_id[str(name)])
@@ -83,16 +88,22 @@ def _settle_words(frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _with_task_key(known: tuple[Dialect, ...], key: str | None) -> tuple[Dialect, ...]:
-    """Let the user's task key stand before each dialect's own."""
-    if not key:
-        return known
-    first = (Entry(key), Entry(f"resource:{key}"))
+@lru_cache(maxsize=512)
+def _detected(known: tuple[Dialect, ...], columns: tuple[str, ...]) -> pl.Expr:
+    """Name the first dialect that claims a span."""
+    claims = [pl.when(any_holds(dialect.detect, columns)).then(pl.lit(dialect.id)) for dialect in known]
+    return pl.coalesce(claims).alias("@dialect")
+
+
+@cache
+def _known(task_key: str | None) -> tuple[Dialect, ...]:
+    """Read the dialects; the user's task key stands before each dialect's own."""
+    if not task_key:
+        return dialects()
+    first = (Entry(task_key), Entry(f"resource:{task_key}"))
     return tuple(
-        dialect._replace(
-            fields={**dialect.fields, "task_key": first + tuple(dialect.fields.get("task_key", ()))}
-        )
-        for dialect in known
+        replace(dialect, fields={**dialect.fields, "task_key": first + dialect.fields.get("task_key", ())})
+        for dialect in dialects()
     )
 
 

@@ -21,7 +21,7 @@ def finish_reason(text: pl.Expr) -> pl.Expr:
     """
     first = pl.when(text.str.starts_with("[")).then(text.str.json_path_match("$[0]")).otherwise(text)
     word = first.str.split(",").list.first().str.strip_chars().str.replace(r"^.*\.", "").str.to_lowercase()
-    word = word.str.replace_all("[- ]", "_")
+    word = word.str.replace_all("-", "_")
     mapped = word.replace_strict(dict(words().finish_reasons), default=None, return_dtype=pl.String)
     kept = pl.when(word.str.contains(_ONE_WORD) & (word.str.len_chars() <= 40)).then(word)  # noqa: PLR2004
     return pl.coalesce(mapped, kept)

@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -78,8 +79,9 @@ class Attempts(NamedTuple):
     errors: tuple[str, ...]
 
 
-class Dialect(NamedTuple):
-    """One dialect file."""
+@dataclass(frozen=True, eq=False)
+class Dialect:
+    """One dialect file; each is read once, so it is equal to itself alone and may key a cache."""
 
     id: str
     order: int
