@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -139,14 +138,13 @@ class CollectorProcess:
         self._running().kill()
         self._running().wait(_START_S)
 
-    def kill_worker(self) -> bool:
-        """Kill its decode process the hard way; false where there is none at this moment."""
+    def worker_pid(self) -> int | None:
+        """Find its decode process; none at the moments between the end of one and the start of the next."""
         for pid in _children(self.pid):
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):
                 if b"collector.worker" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                    os.kill(pid, signal.SIGKILL)
-                    return True
-        return False
+                    return pid
+        return None
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:

@@ -39,14 +39,14 @@ class GroupCommit:
 
     Attributes:
         durable: the block of the last commit, open or sealed.
-        decoded: the block up to which the decode process is done.
+        decoded: the block up to which the decode process said that it is done, -1 before it said so.
     """
 
     def __init__(self, writer: JournalWriter, folder: DataFolder, *, max_bytes: int, clock: Clock) -> None:
         """`max_bytes` bounds what lies on disk and waits to be written."""
         self.name = writer.name
         self.durable = self._sealed = writer.sequence - 1
-        self.decoded = self.durable
+        self.decoded = -1
         self._writer = writer
         self._folder = folder
         self._max_bytes = max_bytes
