@@ -9,7 +9,7 @@ from collector.edge.refusal import RefusedError, status_of
 from collector.edge.services import SERVICES, Service
 
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
-_CONCURRENT_REQUESTS = 64
+_CONCURRENT_REQUESTS = 256
 _EMPTY_RESPONSE = b""
 
 
@@ -39,7 +39,9 @@ def _export(intake: Intake, service: Service) -> Any:
     async def export(payload: bytes, context: Any) -> bytes:
         try:
             tenant = intake.tenant_of(_authorization(context))
-            await intake.take(service, tenant, _host(context.peer()), payload)
+            with intake.room.hold() as grow:
+                grow(len(payload))
+                await intake.take(service, tenant, _host(context.peer()), payload)
         except RefusedError as error:
             await context.abort(_CODES[error.why.code], error.message, _details(error))
         return _EMPTY_RESPONSE

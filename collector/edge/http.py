@@ -46,17 +46,16 @@ async def _take(intake: Intake, service: Service, media: str, request: Request) 
     tenant = intake.tenant_of(request.headers.get("authorization"))
     if media not in (PROTOBUF, JSON):
         raise RefusedError(WRONG_TYPE, f"Content-Type must be {PROTOBUF} or {JSON}")
-    body = inflate(
-        request.headers.get("content-encoding", ""),
-        await _read_body(request, intake.max_request_bytes),
-        intake.max_request_bytes,
-    )
     peer = request.client.host if request.client else ""
     take = intake.take_json if media == JSON else intake.take
-    await take(service, tenant, peer, body)
+    with intake.room.hold() as grow:
+        sent = await _read_body(request, intake.max_request_bytes, grow)
+        body = inflate(request.headers.get("content-encoding", ""), sent, intake.max_request_bytes)
+        grow(len(body) - len(sent))
+        await take(service, tenant, peer, body)
 
 
-async def _read_body(request: Request, max_bytes: int) -> bytes:
+async def _read_body(request: Request, max_bytes: int, grow: Callable[[int], None]) -> bytes:
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > max_bytes:
         raise too_large(max_bytes)
@@ -64,6 +63,7 @@ async def _read_body(request: Request, max_bytes: int) -> bytes:
     try:
         async with asyncio.timeout(_BODY_TIMEOUT_S):
             async for chunk in request.stream():
+                grow(len(chunk))
                 body += chunk
                 if len(body) > max_bytes:
                     raise too_large(max_bytes)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from collector.edge.access import Grant, tenant_of
 from collector.edge.refusal import FULL, MALFORMED, RefusedError
+from collector.edge.room import Room
 from collector.edge.services import Service, check
 from collector.journal.commit import GroupCommit, JournalFullError
 from collector.journal.record import Record
@@ -14,6 +15,8 @@ from taximeter.errors import BadInputError
 
 # Below this a JSON body is read at once; above, in a thread, so that other requests are not held up.
 _INLINE_JSON_BYTES = 32 * 1024
+# Of the largest size; of the usual size it is thousands.
+_REQUESTS_IN_MEMORY = 16
 
 
 class Intake:
@@ -26,6 +29,7 @@ class Intake:
         self.journal = journal
         self.clock = clock
         self.max_request_bytes = max_request_bytes
+        self.room = Room(_REQUESTS_IN_MEMORY * max_request_bytes)
         self._grants = tuple(grants)
 
     def tenant_of(self, authorization: str | None) -> str:

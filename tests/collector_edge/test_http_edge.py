@@ -4,6 +4,7 @@ import socket
 import time
 import zlib
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import httpx
 import pytest
@@ -237,3 +238,25 @@ def test_a_full_journal_says_when_to_try_again(tmp_path_factory: pytest.TempPath
         assert [answer.status_code for answer in answers] == [200, 200, 200, 503, 503]
         assert int(answers[-1].headers["retry-after"]) > 0
         assert len(edges.records()) == 3
+
+
+def test_all_senders_together_are_bounded(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Bodies that arrive slowly, all at once, fill no more than the room: the rest is told to try again."""
+    with (
+        running_edges(tmp_path_factory.mktemp("room"), max_request_bytes=10_000) as edges,
+        ExitStack() as slow,
+    ):
+        host, port = edges.http_url.removeprefix("http://").split(":")
+        for _ in range(16):
+            raw = slow.enter_context(socket.create_connection((host, int(port))))
+            raw.sendall(
+                b"POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-protobuf\r\n"
+                b"Content-Length: 10000\r\n\r\n" + b"x" * 9_990
+            )
+        deadline_s = time.monotonic() + 30
+        while (answer := post(edges, request("n" * 500))).status_code == 200:
+            assert time.monotonic() < deadline_s
+        assert (answer.status_code, int(answer.headers["retry-after"]) > 0) == (503, True)
+        slow.close()
+        while post(edges, GOOD).status_code != 200:
+            assert time.monotonic() < deadline_s
