@@ -58,32 +58,25 @@ rounds as (
     from firsts
 ),
 
-calls_of_lines as (
-    select l.task_id, l.line_scope, l.line_side, l.start_ns, max(r.round) as round
+-- A later call of a line has a higher number, so the highest so far is the latest.
+numbered as (
+    select
+        l.node,
+        coalesce(
+            n.round,
+            max(n.round) over (
+                partition by l.task_id, l.line_scope, l.line_side order by l.start_ns range unbounded preceding
+            ),
+            case
+                when l.line_side = ''
+                    then max(n.round) over (
+                        partition by l.task_id, l.line_scope order by l.start_ns range unbounded preceding
+                    )
+            end
+        ) as round
     from leveled as l
-    inner join step_attempts as a on l.node = a.node
-    inner join rounds as r on a.last = r.last
-    group by l.task_id, l.line_scope, l.line_side, l.start_ns
-),
-
-calls_of_scopes as (
-    select task_id, line_scope, start_ns, max(round) as round
-    from calls_of_lines
-    group by task_id, line_scope, start_ns
-),
-
-others as (
-    select l.node, coalesce(c.round, case when l.line_side = '' then s.round end) as round
-    from leveled as l
-    asof left join calls_of_lines as c
-        on
-            l.task_id = c.task_id
-            and l.line_scope = c.line_scope
-            and l.line_side = c.line_side
-            and l.start_ns >= c.start_ns
-    asof left join calls_of_scopes as s
-        on l.task_id = s.task_id and l.line_scope = s.line_scope and l.start_ns >= s.start_ns
-    where l.kind <> 'llm'
+    left join step_attempts as a on l.node = a.node
+    left join rounds as n on a.last = n.last
 )
 
 select
@@ -95,9 +88,7 @@ select
     l.agent,
     l.model,
     coalesce(l.level = r.level, false) as is_root,
-    coalesce(n.round, o.round) as round
+    case when l.kind in ('tool', 'retrieval') or l.kind = 'llm' and l.why is null then n.round end as round
 from leveled as l
+inner join numbered as n on l.node = n.node
 left join roots as r on l.task_id = r.task_id
-left join step_attempts as a on l.node = a.node
-left join rounds as n on a.last = n.last
-left join others as o on l.node = o.node

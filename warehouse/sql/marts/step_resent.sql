@@ -76,11 +76,31 @@ sided as (
     left join firsts as f on e.thread = f.thread
 ),
 
-followed as (
-    select thread, end_ns, last(input_tokens - schema_tokens + said_tokens order by start_ns, step_id) as left_tokens
+-- Every end of an answered call leaves a context behind; every start takes the latest one left by then.
+moments as (
+    select
+        thread,
+        greatest(end_ns, start_ns + 1) as t_ns, -- a call that took no time is not its own predecessor
+        false as is_start,
+        last(input_tokens - schema_tokens + said_tokens order by start_ns, step_id) as left_tokens,
+        null::bigint as node
     from sided
     where is_answered and not is_side and input_tokens is not null
-    group by thread, end_ns
+    group by thread, greatest(end_ns, start_ns + 1)
+    union all
+    select thread, start_ns, true, null, node
+    from sided
+    where node is not null
+),
+
+found as (
+    select
+        node,
+        is_start,
+        last_value(left_tokens ignore nulls) over (
+            partition by thread order by t_ns, is_start rows between unbounded preceding and current row
+        ) as left_tokens
+    from moments
 )
 
 select
@@ -95,5 +115,5 @@ select
         else greatest(least(m.input_tokens - m.schema_tokens, coalesce(p.left_tokens, 0)), 0)
     end as resent_tokens
 from sided as m
-asof left join followed as p on m.thread = p.thread and m.start_ns >= p.end_ns
-where m.node is not null
+inner join found as p on m.node = p.node
+where p.is_start
