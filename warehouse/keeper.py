@@ -1,5 +1,6 @@
 """Keeps the warehouse up to date: loads what arrives, refreshes the figures, asks the laws, and again."""
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -11,10 +12,12 @@ from taximeter.settings import Settings
 from warehouse.inbox import waiting
 from warehouse.laws import check_laws, describe, keep_results
 from warehouse.load import load
+from warehouse.queries import query
 from warehouse.refresh import refresh
 
 LOOK_EVERY_S = 0.1
 PASS_TIME_EVERY_S = 30.0
+SAMPLES_GATHER_S = 5.0
 LOAD_FOR_S = 1.0
 AFTER_FAILURE_S = 2.0
 # Laws read whole tables: they may use this share of the time and no more.
@@ -49,8 +52,8 @@ class Keeper:
         self._folder = DataFolder(settings.data)
         self._clock = clock
         self._say = say
-        self._refresh_at_s = 0.0
-        self._laws_at_s = 0.0
+        self._refresh_at_s = -math.inf
+        self._laws_at_s = -math.inf
         self._broken: list[str] = []
         self.progress = Progress()
 
@@ -90,9 +93,7 @@ class Keeper:
                 break
 
     def _refresh_if_due(self) -> None:
-        now_s = self._clock.monotonic_s()
-        passed = now_s - self._refresh_at_s
-        if passed < (self.progress.refresh_took_s if self.progress.is_behind else PASS_TIME_EVERY_S):
+        if self._clock.monotonic_s() - self._refresh_at_s < self._pause_s():
             return
         done = refresh(self._connection, self._settings, self._clock)
         self._refresh_at_s = self._clock.monotonic_s()
@@ -104,6 +105,20 @@ class Keeper:
         )
         if self._refresh_at_s >= self._laws_at_s:
             self._ask_laws()
+
+    def _pause_s(self) -> float:
+        """Tell how long figures may be left alone: new spans are wanted now, samples alone may gather."""
+        took_s = self.progress.refresh_took_s
+        if not self.progress.is_behind:
+            return PASS_TIME_EVERY_S
+        if self._has_new_spans():
+            return took_s
+        return max(SAMPLES_GATHER_S, 4 * took_s)
+
+    def _has_new_spans(self) -> bool:
+        with self._connection.cursor() as cursor:
+            row = cursor.execute(query("refresh/has_new_spans")).fetchone()
+        return bool(row and row[0])
 
     def _ask_laws(self) -> None:
         started_s = self._clock.monotonic_s()
