@@ -36,15 +36,15 @@ def cautious(amount: Sum, *known: float | None) -> Sum:
     return Sum(amount.usd, partly)
 
 
-def weighted_share(rows: Sequence[Row], ratio: str, weight: str) -> float | None:
+def weighted_share(table: pa.Table, ratio: str, weight: str) -> float | None:
     """Average a ratio over rows by a weight; an unknown ratio counts as nothing known of its row.
 
     None where there is no weight at all.
     """
-    whole = sum(float(row[weight] or 0) for row in rows)
-    if whole == 0:
-        return None
-    return sum(float(row[ratio] or 0) * float(row[weight] or 0) for row in rows) / whole
+    weights = pc.fill_null(table[weight].cast(pa.float64()), 0.0)
+    known = pc.multiply(pc.fill_null(table[ratio], 0.0), weights)
+    whole = pc.sum(weights, min_count=0).as_py()
+    return pc.sum(known, min_count=0).as_py() / whole if whole else None
 
 
 class LedgerShares(NamedTuple):

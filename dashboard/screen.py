@@ -150,7 +150,7 @@ def draw(body: Callable[[Screen], None]) -> None:
 def cards_row(number: int) -> list[DeltaGenerator]:
     """Lay out places for figures: side by side on a desk, two a row on a phone."""
     with st.grid(number, min_column_width=CARD_PX):
-        return [st.container() for _ in range(number)]
+        return [st.container(height="stretch") for _ in range(number)]
 
 
 def picture(figure: go.Figure, key: str, alt: str) -> None:

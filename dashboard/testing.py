@@ -122,11 +122,10 @@ _COLUMNS: dict[str, dict[str, pa.DataType]] = {
     "unmatched": {**dict.fromkeys(("reason", "deployment", "model"), TEXT), "calls": COUNT},
     "unplaced": {"quarter_at": AT, "deployment": TEXT, "step_s": NUMBER},
     "health": {**dict.fromkeys(("check", "status", "unit", "detail"), TEXT), "value": NUMBER},
-    "unpriced": {**dict.fromkeys(("provider", "model"), TEXT), **dict.fromkeys(("calls", "tokens"), COUNT)},
+    "unpriced": {**dict.fromkeys(("provider", "model"), TEXT), **dict.fromkeys(("steps", "tokens"), COUNT)},
     "refused": {
         "received_at": AT,
         **dict.fromkeys(("signal", "source", "field", "reason"), TEXT),
-        "count": COUNT,
     },
 }
 

@@ -9,7 +9,7 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from dashboard.charts.look import ROW_PX, calm, hover
+from dashboard.charts.look import ROW_PX, Span, calm, cover, hover
 from dashboard.charts.states import strip_bars, strip_names
 from dashboard.palette import colour, in_order
 from dashboard.wall import Wall
@@ -25,7 +25,13 @@ LEAST_SHARE = 0.003
 
 
 def trajectory(
-    steps: Sequence[Row], series: Sequence[Row], timeline: Sequence[Row], wall: Wall, names: dict[str, str]
+    steps: Sequence[Row],
+    series: Sequence[Row],
+    timeline: Sequence[Row],
+    wall: Wall,
+    names: dict[str, str],
+    *,
+    span: Span | None = None,
 ) -> go.Figure:
     """Draw a task; without GPU rows only its steps. `names` gives the words for a GPU id."""
     placed = lanes(steps)
@@ -49,6 +55,7 @@ def trajectory(
     calm(figure, sum(heights) + EDGE_PX)
     figure.update_layout(barmode="overlay", margin_t=TITLE_PX)
     figure.update_xaxes(type="date")
+    cover(figure, span)
     figure.update_xaxes(title=say("axes.time", zone=wall.label), row=len(heights), col=1)
     figure.update_yaxes(categoryorder="array", categoryarray=lane_names[::-1], row=1, col=1)
     return figure

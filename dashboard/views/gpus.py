@@ -1,6 +1,6 @@
 """The GPUs: what each did, what nobody used, and which replicas the load never needed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 import streamlit as st
@@ -29,9 +29,10 @@ def body(screen: Screen) -> None:
         return
     deployments = {row["deployment"] for row in now if row["deployment"]}
     chosen = choose(say("gpus.deployment"), "deployment", sorted(deployments))
-    _need(_of(screen.rows("replica_need"), chosen))
+    sources = price_sources(now)
+    _need(_of(screen.rows("replica_need"), chosen), sources)
     _strips(screen, chosen)
-    _idle(screen.rows("idle_waste", deployment=chosen))
+    _idle(screen.rows("idle_waste", deployment=chosen), sources)
     _now(screen, _of(now, chosen))
 
 
@@ -39,16 +40,25 @@ def _of(rows: Sequence[Row], deployment: str | None) -> list[Row]:
     return [row for row in rows if deployment is None or row["deployment"] == deployment]
 
 
-def _need(rows: Sequence[Row]) -> None:
+def _need(rows: Sequence[Row], sources: Mapping[str | None, str]) -> None:
     st.subheader(say("gpus.need"))
     if not rows:
         st.caption(say("gpus.need_none"))
     for row in rows:
-        st.write(need_text(row))
+        st.write(need_text(row, sources.get(row["deployment"], UNKNOWN)))
 
 
-def need_text(row: Row) -> str:
-    """Say how many replicas of a deployment were never needed, and what they cost an hour."""
+def price_sources(now: Sequence[Row]) -> dict[str | None, str]:
+    """Name where the prices of each deployment's GPUs come from; a GPU without a price says so."""
+    found: dict[str | None, set[str]] = {}
+    for row in now:
+        source = row["price_source"] or say("gpus.price_unknown")
+        found.setdefault(row["deployment"], set()).add(source)
+    return {deployment: ", ".join(sorted(names)) for deployment, names in found.items()}
+
+
+def need_text(row: Row, source: str) -> str:
+    """Say how many replicas of a deployment were never needed, and what they cost an hour by which price."""
     coverage = row["coverage_ratio"]
     if coverage is None or coverage < LEAST_COVERAGE:
         return f"{row['deployment']}: " + say("gpus.need_thin", coverage=share(coverage))
@@ -63,6 +73,7 @@ def need_text(row: Row) -> str:
         replicas=row["replicas"],
         needed=row["most_needed"],
         price=usd(price) if price is not None else say("gpus.price_unknown"),
+        source=source,
         saving=usd(price * row["never_needed"]) if price is not None else UNKNOWN,
     )
     return text + still
@@ -87,7 +98,7 @@ def _stretches(screen: Screen, deployment: str | None) -> tuple[list[Row], bool]
     return mostly(screen.rows("gpu_ledger", deployment=deployment)), False
 
 
-def _idle(waste: Sequence[Row]) -> None:
+def _idle(waste: Sequence[Row], sources: Mapping[str | None, str]) -> None:
     st.subheader(say("gpus.idle"))
     if not waste:
         st.caption(say("overview.idle_none"))
@@ -113,6 +124,7 @@ def _idle(waste: Sequence[Row]) -> None:
             Column("cost_high_usd", lambda row: usd(row["cost_high_usd"])),
         ]
         st.caption(say("gpus.band_note"))
+    columns.append(Column("price_source", lambda row: sources.get(row["deployment"], UNKNOWN), number=False))
     st.html(html_table(columns, by_money(waste), say("gpus.idle")))
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -28,7 +29,6 @@ from dashboard.words import say
 from taximeter.units import UNKNOWN, count, share, times, usd
 
 TOP = 8
-WEIGHTS = ["llm_calls", "usage_known_ratio", "total_tokens", "priced_ratio"]
 
 
 def body(screen: Screen) -> None:
@@ -39,12 +39,11 @@ def body(screen: Screen) -> None:
         return
     buckets = screen.rows("multipliers", group_by="all")
     waste, shares = screen.rows("idle_waste"), ledger_shares(ledger)
-    calls = tasks.select(WEIGHTS).to_pylist()
-    _numbers(screen.rows("spend"), multiplier(buckets), calls, shares)
-    st.html(_shares(calls, shares))
+    _numbers(screen.rows("spend"), multiplier(buckets), tasks, shares)
+    st.html(_shares(tasks, shares))
     left, right = st.columns(2, gap="large")
     with left:
-        _waterfall(buckets, calls)
+        _waterfall(buckets, tasks)
     with right:
         _idle(waste)
     _states(screen, ledger)
@@ -54,20 +53,20 @@ def body(screen: Screen) -> None:
 def _numbers(
     spend: Sequence[Row],
     cost_multiplier: float | None,
-    calls: Sequence[Row],
+    tasks: pa.Table,
     ledger: LedgerShares,
 ) -> None:
     cards = cards_row(6)
     sums = {name: add(spend, f"{name}_cost_usd") for name in ("total", "token", "gpu", "idle")}
     missing = any(row["unknown_costs"] for row in spend)
     total = sums["total"]._replace(partly=sums["total"].partly or missing)
-    tokens_known = (_usage_known(calls), _priced(calls))
+    tokens_known = (_usage_known(tasks), _priced(tasks))
     _card(cards[0], "multiplier", times(cost_multiplier))
     _money(cards[1], "idle", cautious(sums["idle"], ledger.priced))
     _money(cards[2], "total", cautious(total, *tokens_known, ledger.priced))
     _money(cards[3], "tokens", cautious(sums["token"], *tokens_known))
     _money(cards[4], "gpu", cautious(sums["gpu"], ledger.priced))
-    _card(cards[5], "tasks", count(len(calls)))
+    _card(cards[5], "tasks", count(tasks.num_rows))
 
 
 def _money(place: DeltaGenerator, name: str, amount: Sum) -> None:
@@ -84,13 +83,14 @@ def _card(place: DeltaGenerator, name: str, value: str, note: str | None = None)
         delta_arrow="off",
         help=say(f"overview.{name}_help"),
         border=True,
+        height="stretch",
     )
 
 
-def _shares(calls: Sequence[Row], ledger: LedgerShares) -> str:
+def _shares(tasks: pa.Table, ledger: LedgerShares) -> str:
     parts = {
-        "usage_known": _usage_known(calls),
-        "priced": _priced(calls),
+        "usage_known": _usage_known(tasks),
+        "priced": _priced(tasks),
         "gpu_known": ledger.known,
         "gpu_priced": ledger.priced,
         "estimated": ledger.estimated,
@@ -104,12 +104,12 @@ def _shares(calls: Sequence[Row], ledger: LedgerShares) -> str:
     return f'<div class="tx-badges">{"".join(badges)}</div>'
 
 
-def _usage_known(calls: Sequence[Row]) -> float | None:
-    return weighted_share(calls, "usage_known_ratio", "llm_calls")
+def _usage_known(tasks: pa.Table) -> float | None:
+    return weighted_share(tasks, "usage_known_ratio", "llm_calls")
 
 
-def _priced(calls: Sequence[Row]) -> float | None:
-    return weighted_share(calls, "priced_ratio", "total_tokens")
+def _priced(tasks: pa.Table) -> float | None:
+    return weighted_share(tasks, "priced_ratio", "total_tokens")
 
 
 def _shade(name: str, value: float | None) -> str:
@@ -120,16 +120,16 @@ def _shade(name: str, value: float | None) -> str:
     return colour("provenance", "measured" if value >= 1 else "unknown")
 
 
-def _waterfall(buckets: Sequence[Row], tasks: Sequence[Row]) -> None:
+def _waterfall(buckets: Sequence[Row], tasks: pa.Table) -> None:
     st.subheader(say("overview.multiplier_title"))
     tokens = times(multiplier(buckets, "token_factor_ratio"))
     if multiplier(buckets) is None:
         st.info(say("overview.multiplier_none", tokens=tokens))
         return
     picture(waterfall(buckets), "waterfall", say("overview.multiplier_title"))
-    calls = count(sum(row["llm_calls"] or 0 for row in tasks))
+    calls = count(pc.sum(tasks["llm_calls"]).as_py())
     priced = count(buckets[0]["cost_tasks"])
-    whole = count(len(tasks))
+    whole = count(tasks.num_rows)
     st.caption(say("overview.multiplier_note", priced=priced, tasks=whole, calls=calls, tokens=tokens))
     with st.expander(say("general.show_numbers")):
         st.html(bucket_table(buckets))

@@ -15,7 +15,7 @@ from dashboard.screen import Screen, cards_row, draw, picture
 from dashboard.source import Row
 from dashboard.tables import badge
 from dashboard.words import label, say
-from taximeter.clock import to_ns
+from taximeter.clock import NS_PER_S, to_datetime, to_ns
 from taximeter.units import UNKNOWN, count, duration, share, times, usd
 
 POINTS = 600
@@ -105,9 +105,10 @@ def _timeline(screen: Screen, task: Row, steps: Sequence[Row]) -> None:
     series: list[Row] = []
     for deployment in deployments:
         timeline += screen.everywhere("gpu_timeline", deployment=deployment, **window)
-        series += screen.everywhere("gpu_series", deployment=deployment, step_s=_step_s(window), **window)
+        series += screen.everywhere("gpu_series", deployment=deployment, **_sampled(window))
     st.caption(say("task.timeline_note") if timeline else say("task.no_gpu"))
-    figure = trajectory(steps, series, timeline, screen.wall, gpu_names([*timeline, *series]))
+    span = (screen.wall.at(to_datetime(window["since_ns"])), screen.wall.at(to_datetime(window["until_ns"])))
+    figure = trajectory(steps, series, timeline, screen.wall, gpu_names([*timeline, *series]), span=span)
     picture(figure, "trajectory", say("task.timeline"))
 
 
@@ -122,8 +123,15 @@ def _ns(instant: datetime) -> int:
     return to_ns(instant if instant.tzinfo else instant.replace(tzinfo=UTC))
 
 
-def _step_s(window: dict[str, int]) -> int:
-    return max(1, (window["until_ns"] - window["since_ns"]) // 1_000_000_000 // POINTS)
+def _sampled(window: dict[str, int]) -> dict[str, int]:
+    """Ask for so many points at most, and a minute beyond: a sample speaks for the time before it."""
+    length_s = (window["until_ns"] - window["since_ns"]) // NS_PER_S
+    beyond_ns = 60 * NS_PER_S
+    return {
+        "since_ns": window["since_ns"] - beyond_ns,
+        "until_ns": window["until_ns"] + beyond_ns,
+        "step_s": max(1, length_s // POINTS),
+    }
 
 
 def _buckets(buckets: Sequence[Row]) -> None:

@@ -13,15 +13,21 @@ from dashboard.source import Row
 from dashboard.words import say
 from taximeter.units import UNKNOWN, count, usd
 
+NEEDED = [
+    *("task_id", "name", "agent", "task_type", "status", "started_at", "duration_s"),
+    *("llm_calls", "retries", "loops", "total_tokens", "cost_multiplier", "usage_known_ratio"),
+    *("total_cost_usd", "token_cost_usd", "gpu_cost_usd", "wait_cost_usd"),
+]
 FILTERS = ("agent", "task_type", "status")
 MONEY = ("total_cost_usd", "token_cost_usd", "gpu_cost_usd", "wait_cost_usd")
+LIMIT = 5_000  # more rows than a person reads, and than a browser likes
 COUNTS = ("llm_calls", "retries", "loops", "total_tokens")
 
 
 def body(screen: Screen) -> None:
     """Draw the list, or how to fill it."""
     st.subheader(say("tasks.title"))
-    tasks = screen.rows("tasks")
+    tasks = screen.table("tasks", limit=LIMIT).select(NEEDED).to_pylist()
     if not tasks:
         nothing(screen)
         return
@@ -33,6 +39,8 @@ def body(screen: Screen) -> None:
     known = sum(row["total_cost_usd"] is not None for row in found)
     key = "tasks.found_partly" if amount.partly else "tasks.found"
     st.caption(say(key, count=count(len(found)), cost=usd(amount.usd), known=count(known)))
+    if len(tasks) == LIMIT:
+        st.warning(say("tasks.limited", limit=count(LIMIT)))
     st.dataframe(
         listing(found, screen),
         column_config=_columns(),

@@ -13,6 +13,7 @@ from dashboard.figures import (
     Sum,
     add,
     by_money,
+    cautious,
     condense,
     dearest,
     is_simulated,
@@ -23,7 +24,7 @@ from dashboard.palette import colour, in_order, order
 from dashboard.tables import Column, badge, html_table
 from dashboard.testing import table
 from dashboard.testing_day import canned
-from dashboard.views.gpus import need_text
+from dashboard.views.gpus import need_text, price_sources
 from dashboard.words import explain, label, say
 
 PAGES = Path(__file__).parents[2] / "dashboard"
@@ -41,11 +42,11 @@ def test_a_sum_knows_what_it_does_not_know(amounts: list[Decimal | None]) -> Non
 
 def test_shares_weigh_by_what_they_are_a_share_of() -> None:
     """Ten calls half known and ten wholly known are three quarters known; unknown counts as not known."""
-    rows = [{"r": 0.5, "n": 10}, {"r": 1.0, "n": 10}]
+    found = pa.table({"r": [0.5, 1.0, None], "n": [10, 10, 20]})
 
-    assert weighted_share(rows, "r", "n") == pytest.approx(0.75)
-    assert weighted_share([*rows, {"r": None, "n": 20}], "r", "n") == pytest.approx(0.375)
-    assert weighted_share([], "r", "n") is None
+    assert weighted_share(found.slice(0, 2), "r", "n") == pytest.approx(0.75)
+    assert weighted_share(found, "r", "n") == pytest.approx(0.375)
+    assert weighted_share(found.slice(0, 0), "r", "n") is None
 
 
 def test_ledger_shares_are_of_the_time_held() -> None:
@@ -160,17 +161,39 @@ def test_advice_needs_coverage() -> None:
     """Under 90 % of coverage the page says so and names no replica."""
     row = canned()["replica_need"].to_pylist()[0]
 
-    assert "never needed" not in need_text(row | {"coverage_ratio": 0.89})
-    assert "89.0 %" in need_text(row | {"coverage_ratio": 0.89})
-    assert "never needed were 1 of 2 replicas" in need_text(row | {"coverage_ratio": 0.9})
+    assert "never needed" not in need_text(row | {"coverage_ratio": 0.89}, "contract")
+    assert "89.0 %" in need_text(row | {"coverage_ratio": 0.89}, "contract")
+    assert "never needed were 1 of 2 replicas" in need_text(row | {"coverage_ratio": 0.9}, "contract")
+
+
+def test_advice_says_where_its_price_is_from() -> None:
+    """The saving stands beside the source of the price; cards of mixed sources name all of them."""
+    row = canned()["replica_need"].to_pylist()[0]
+    sources = price_sources(canned()["gpus_now"].to_pylist())
+
+    assert sources == {"qwen-coder": "contract 2026-11, price unknown"}
+    assert "(contract 2026-11, price unknown)" in need_text(row, sources["qwen-coder"])
+
+
+@given(MONEY, st.lists(st.one_of(st.none(), st.floats(0, 1)), max_size=3))
+def test_zero_beside_something_unknown_is_unknown(amount: Decimal | None, shares: list[float | None]) -> None:
+    """A report that leaves out what it does not know is never shown as $0.00."""
+    judged = cautious(Sum(amount, partly=False), *shares)
+
+    lacking = any(share is not None and share < 1 for share in shares)
+    assert judged.partly == lacking
+    if lacking or not any(share is not None for share in shares):
+        assert judged.usd != 0
+    if amount:
+        assert judged.usd == amount
 
 
 def test_advice_without_a_price_names_no_dollars() -> None:
     """Replicas can be spare without a known price; the saving is then unknown."""
     row = canned()["replica_need"].to_pylist()[0] | {"usd_per_replica_hour": None}
 
-    assert "price unknown" in need_text(row)
-    assert "$" not in need_text(row)
+    assert "price unknown" in need_text(row, "–")
+    assert "$" not in need_text(row, "–")
 
 
 def test_the_canned_warehouse_refuses_columns_that_a_report_does_not_have() -> None:
