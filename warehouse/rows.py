@@ -198,7 +198,7 @@ REFUSED = pa.schema(
         (
             "reason",
             TEXT,
-        ),  # negative not_a_number not_finite too_large bad_id end_before_start undecodable too_late
+        ),  # negative not_a_number not_finite too_large bad_id no_start end_before_start undecodable too_late
     ]
 )
 

@@ -20,7 +20,7 @@ def read_attempts(frame: pl.DataFrame, events: pl.DataFrame, dialects: tuple[Dia
     signals = [pl.col("attempts"), pl.col("retries") + 1]
     if not told:
         errors = pl.lit(None, pl.List(pl.String))
-        return frame.with_columns(attempts=pl.max_horizontal(signals), attempt_errors=errors)
+        return frame.with_columns(attempts=_largest(signals), attempt_errors=errors)
     joined = frame.join(
         pl.concat(told),
         left_on=["@row", "@dialect"],
@@ -28,7 +28,13 @@ def read_attempts(frame: pl.DataFrame, events: pl.DataFrame, dialects: tuple[Dia
         how="left",
         maintain_order="left",
     )
-    return joined.with_columns(attempts=pl.max_horizontal(*signals, "tries"))
+    return joined.with_columns(attempts=_largest([*signals, pl.col("tries")]))
+
+
+def _largest(signals: list[pl.Expr]) -> pl.Expr:
+    """Take the largest signal; a call that was told of was tried once at least, so 0 tells nothing."""
+    largest = pl.max_horizontal(signals)
+    return pl.when(largest >= 1).then(largest)
 
 
 def _of_dialect(events: pl.DataFrame, dialect: str, attempts: Attempts) -> pl.DataFrame:

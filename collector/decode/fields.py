@@ -137,10 +137,9 @@ def read_numbers(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 @cache
 def _told() -> list[pl.Expr]:
-    """Make the expressions that clear unknown figures and say why others are refused."""
-    texts = {field: known(pl.col(field)) for field in _NUMBERS}
+    """Make the expressions that say why figures are refused."""
+    texts = {field: pl.col(field) for field in _NUMBERS}
     return [
-        *(text.alias(field) for field, text in texts.items()),
         *(count_reason(texts[field]).alias(f"@why:{field}") for field in COUNTS),
         *(amount_reason(texts[field], pl.col(f"@ns:{field}")).alias(f"@why:{field}") for field in DURATIONS),
         *(amount_reason(texts[field], pl.lit(1)).alias(f"@why:{field}") for field in AMOUNTS),
@@ -184,6 +183,8 @@ def _found(field: str, entries: tuple[Entry, ...], columns: Collection[str]) -> 
             text = pl.when(pl.col("@role").is_in(_ONLY_ON[field])).then(text)
         if entry.unit == "instant":
             text = _since_start(text)
+        if field in _NUMBERS:
+            text = known(text)
         yield text, entry.label
 
 
