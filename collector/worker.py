@@ -47,9 +47,20 @@ class Worker:
     """
 
     def __init__(
-        self, folder: DataFolder, decode: Decode, pause: Callable[[float], None], clock: Clock
+        self,
+        folder: DataFolder,
+        decode: Decode,
+        pause: Callable[[float], None],
+        clock: Clock,
+        *,
+        set_aside_first: bool = False,
     ) -> None:
-        """`pause` lets that many seconds pass, perhaps none, and may raise to end the work."""
+        """`pause` lets that many seconds pass, perhaps none, and may raise to end the work.
+
+        With `set_aside_first` the first block that is not done goes to the quarantine undecoded: decoding it
+        brought down the processes before this one.
+        """
+        self._set_aside_next = set_aside_first
         self._folder = folder
         self._decode = decode
         self._pause = pause
@@ -72,7 +83,7 @@ class Worker:
             self._pause(_RETRY_S)
         if not block.records and block.sequence <= read_loaded(self._folder, self._journal):
             return  # loaded, and its segment deleted, since we started
-        tables, bad = decode_what_can(block.records, self._decode) if block.records else ({}, [])
+        tables, bad = self._decode_block(block)
         if bad:
             _LOG.warning("%d requests of block %d cannot be decoded", len(bad), block.sequence)
             self._patiently(lambda: put_aside(self._folder, block, bad))
@@ -82,6 +93,14 @@ class Worker:
         if missing:
             tables["refused"] = _join([tables.get("refused"), *missing])
         self._patiently(lambda: write_block(self._folder, block.journal, block.sequence, tables))
+
+    def _decode_block(self, block: Block) -> tuple[Tables, list[Record]]:
+        if not block.records:
+            return {}, []
+        if self._set_aside_next:
+            self._set_aside_next = False
+            return {}, list(block.records)
+        return decode_what_can(block.records, self._decode)
 
     def _patiently(self, write: Callable[[], object]) -> None:
         """Write as soon as the disk lets us: a full disk delays a block and never loses one."""
@@ -132,6 +151,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--capture-text", action="store_true")
     parser.add_argument("--task-key")
+    parser.add_argument("--set-aside-first", action="store_true")
     options = parser.parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="collector worker: %(message)s", stream=sys.stderr)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the parent too, and the parent ends us
@@ -147,7 +167,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     decode_what_can(
         [_FIRST], decode
     )  # the first call loads the dialects, which takes longer than a block may
-    worker = Worker(folder, decode, link.pause, SYSTEM_CLOCK)
+    worker = Worker(folder, decode, link.pause, SYSTEM_CLOCK, set_aside_first=options.set_aside_first)
     try:
         while True:
             worker.run(link.ask(worker.done))

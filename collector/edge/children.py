@@ -4,9 +4,10 @@ import asyncio
 import contextlib
 import logging
 import os
+import signal
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 
 from collector.journal.commit import GroupCommit
 
@@ -16,6 +17,11 @@ _STOP_S = 5.0
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
 _GROWN_UP_S = 10.0
+_CRASHES = 3
+_CRASH_SIGNALS = frozenset(
+    {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE},
+)
+SET_ASIDE_FIRST = "--set-aside-first"
 
 
 def command(module: str, *arguments: str) -> list[str]:
@@ -23,22 +29,35 @@ def command(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-m", "collector.edge.child", str(os.getpid()), module, *arguments]
 
 
-async def keep_worker(journal: GroupCommit, arguments: Sequence[str]) -> None:
+async def keep_worker(
+    journal: GroupCommit, arguments: Sequence[str], module: str = "collector.worker"
+) -> None:
     """Keep a decode process running until cancelled.
 
     The process says which block it has done and is told, once there is more, up to where blocks are durable.
     So it never reads what is not durable, needs no polling, and sees by the closed pipe that we are gone.
+    A block on which native code crashed three times in a row is set aside, so that the others go through; a
+    process that somebody killed has not crashed.
     """
     pauses = _Pauses()
+    crashes = 0
     while True:
         pauses.starts()
+        asides = [SET_ASIDE_FIRST] if crashes >= _CRASHES else []
         process = await asyncio.create_subprocess_exec(
-            *command("collector.worker", *arguments), stdin=PIPE, stdout=PIPE
+            *command(module, *arguments, *asides), stdin=PIPE, stdout=PIPE
         )
+        questions = 0
         try:
-            await _talk(process, journal)
+            async for done in _questions(process):
+                questions += 1
+                journal.tell_decoded(done)
+                await _answer(process, await _beyond(journal, done, process))
         finally:
             await _end(process)
+        has_crashed = -(process.returncode or 0) in _CRASH_SIGNALS
+        # One that asked again had done with the block that the one before it crashed on.
+        crashes = (crashes if questions <= 1 else 0) + 1 if has_crashed else 0
         _LOG.warning("the decode process ended with status %s; it is started again", process.returncode)
         await pauses.wait()
 
@@ -77,26 +96,27 @@ class _Pauses:
         self._pause_s = min(self._pause_s * 2, _LONGEST_PAUSE_S)
 
 
-async def _talk(process: Process, journal: GroupCommit) -> None:
-    if process.stdin is None or process.stdout is None:
-        return
-    with contextlib.suppress(ConnectionError):
+async def _questions(process: Process) -> AsyncIterator[int]:
+    """Yield what the process says that it has done, until it ends."""
+    if process.stdout is not None:
         while line := await process.stdout.readline():
-            done = int(line)
-            journal.tell_decoded(done)
-            process.stdin.write(b"%d\n" % await _beyond(journal, done, process))
+            yield int(line)
+
+
+async def _answer(process: Process, sealed: int) -> None:
+    if process.stdin is not None:
+        with contextlib.suppress(ConnectionError):  # it died meanwhile, and asks nothing any more
+            process.stdin.write(b"%d\n" % sealed)
             await process.stdin.drain()
 
 
 async def _beyond(journal: GroupCommit, done: int, process: Process) -> int:
-    """Wait for more than `done`; give up when the process dies, so that another is started at once."""
+    """Wait for more than `done`, but no longer than the process lives: another is to be started at once."""
     more = asyncio.ensure_future(journal.wait_beyond(done))
     death = asyncio.ensure_future(process.wait())
     try:
         await asyncio.wait((more, death), return_when=asyncio.FIRST_COMPLETED)
-        if more.done():
-            return more.result()
-        raise ConnectionResetError
+        return more.result() if more.done() else done
     finally:
         more.cancel()
         death.cancel()

@@ -222,3 +222,15 @@ def test_drafts_of_a_killed_worker_are_cleared(folder: DataFolder) -> None:
         draft.mkdir()
     make(folder)
     assert list(folder.staging.iterdir()) == [theirs]
+
+
+def test_a_block_that_crashed_the_process_is_set_aside_whole(folder: DataFolder) -> None:
+    """Told that the first open block crashes decode, the worker quarantines just that block, undecoded."""
+    name = fill(folder, [span_request(1)], [span_request(2), span_request(3)], [span_request(4)])
+    write_block(folder, name, 0, {})
+    worker = Worker(folder, decode, lambda _: None, ManualClock(99), set_aside_first=True)
+    worker.run(until=2)
+    assert span_numbers(folder) == [4]
+    assert [row["reason"] for row in rows(folder, "refused")] == ["undecodable"] * 2
+    kept = sorted(path.read_bytes() for path in folder.quarantine.iterdir())
+    assert kept == [span_request(2), span_request(3)]
