@@ -1,49 +1,16 @@
 """The simulated day as it arrives: what the collector decodes is what the plan knows to be true."""
 
-import json
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
-import pytest
 
-from collector.decode import DecodeOptions, decode_block
-from collector.demo.day import Day
-from collector.demo.story import Story, story
-from collector.edge.testing import running_edges
 from taximeter.clock import NS_PER_S
 
-UNTIL_NS = 1_764_600_000 * NS_PER_S
-TICK_S = 600
 
-
-class Played(NamedTuple):
-    truth: dict[str, Any]
-    tables: dict[str, pa.Table]
-
-
-def _small() -> Story:
-    told = story()
-    agents = [agent.model_copy(update={"tasks": max(6, agent.tasks // 8)}) for agent in told.agents]
-    return told.model_copy(
-        update={"agents": agents, "sample_interval_s": TICK_S, "process_interval_s": TICK_S}
-    )
-
-
-def _play(root: Path) -> Played:
-    options = DecodeOptions(content_key=b"k" * 32, capture_text=False, task_key=None)
-    with running_edges(root, max_request_bytes=16 << 20) as edges:
-        truth = Day(_small()).play(edges.http_url, edges.grpc_target, UNTIL_NS)
-        return Played(json.loads(json.dumps(truth)), decode_block(edges.records(), options))
-
-
-@pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
-    return _play(tmp_path_factory.mktemp("day"))
-
-
-def _by_trace(played: Played, role: str) -> dict[str, list[dict[str, Any]]]:
+def _by_trace(played: Any, role: str) -> dict[str, list[dict[str, Any]]]:
     rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in played.tables["spans"].to_pylist():
         if row["role"] == role:
@@ -51,7 +18,7 @@ def _by_trace(played: Played, role: str) -> dict[str, list[dict[str, Any]]]:
     return rows
 
 
-def test_nothing_was_refused_and_everything_is_simulated(played: Played) -> None:
+def test_nothing_was_refused_and_everything_is_simulated(played: Any) -> None:
     """Every span and sample says that it is simulated, is read by a dialect, and none was refused."""
     spans, samples = played.tables["spans"], played.tables["samples"]
     assert played.tables["refused"].num_rows == 0
@@ -62,7 +29,7 @@ def test_nothing_was_refused_and_everything_is_simulated(played: Played) -> None
     assert "other" not in set(spans["role"].to_pylist())
 
 
-def test_tokens_of_every_task_are_those_of_the_plan(played: Played) -> None:
+def test_tokens_of_every_task_are_those_of_the_plan(played: Any) -> None:
     """Per task, calls and tokens read from spans equal what the agents did, whatever dialect told them."""
     llm = _by_trace(played, "llm")
     for trace_id, task in played.truth["tasks"].items():
@@ -72,7 +39,7 @@ def test_tokens_of_every_task_are_those_of_the_plan(played: Played) -> None:
             assert sum(row[field] or 0 for row in answered) == task[field], (task["dialect"], field)
 
 
-def test_attempts_of_every_task_are_those_of_the_plan(played: Played) -> None:
+def test_attempts_of_every_task_are_those_of_the_plan(played: Any) -> None:
     """Failed tries are spans of their own or told inside the call: together they are the attempts."""
     llm = _by_trace(played, "llm")
     for trace_id, task in played.truth["tasks"].items():
@@ -80,7 +47,7 @@ def test_attempts_of_every_task_are_those_of_the_plan(played: Played) -> None:
     assert any(task["llm_attempts"] > task["llm_calls"] for task in played.truth["tasks"].values())
 
 
-def test_tools_of_every_task_are_those_of_the_plan(played: Played) -> None:
+def test_tools_of_every_task_are_those_of_the_plan(played: Any) -> None:
     """Each run of a tool is one tool span, with its name, its arguments' hash and its error."""
     tools = _by_trace(played, "tool")
     for trace_id, task in played.truth["tasks"].items():
@@ -90,7 +57,7 @@ def test_tools_of_every_task_are_those_of_the_plan(played: Played) -> None:
             assert sum(row["status"] == "error" for row in tools[trace_id]) == task["tool_errors"]
 
 
-def test_calls_on_own_gpus_name_their_replica(played: Played) -> None:
+def test_calls_on_own_gpus_name_their_replica(played: Any) -> None:
     """A call that our own cards served says where; a call of a model API says nothing of the kind."""
     llm = _by_trace(played, "llm")
     for trace_id, task in played.truth["tasks"].items():
@@ -99,21 +66,23 @@ def test_calls_on_own_gpus_name_their_replica(played: Played) -> None:
         assert all(row["deployment"] or row["server_address"] for row in placed)
 
 
-def test_every_card_is_sampled_at_every_tick(played: Played) -> None:
+def test_every_card_is_sampled_at_every_tick(played: Any) -> None:
     """Each card has one `up` a tick; while it is lost it has nothing else."""
     samples = played.tables["samples"].to_pylist()
-    ticks = 24 * 3600 // TICK_S
+    ticks = 24 * 3600 // played.tick_s
     cards = {uuid for replica in played.truth["replicas"] for uuid in replica["gpu_uuids"]}
     up = Counter(row["gpu_uuid"] for row in samples if row["metric"] == "up")
     assert up == dict.fromkeys(cards, ticks)
-    assert {row["t_ns"] % (TICK_S * NS_PER_S) for row in samples} == {UNTIL_NS % (TICK_S * NS_PER_S)}
+    assert {row["t_ns"] % (played.tick_s * NS_PER_S) for row in samples} == {
+        played.until_ns % (played.tick_s * NS_PER_S)
+    }
     down = {(row["gpu_uuid"], row["t_ns"]) for row in samples if (row["metric"], row["value"]) == ("up", 0)}
     others = {(row["gpu_uuid"], row["t_ns"]) for row in samples if row["metric"] != "up"}
-    assert len(down) == 3600 // TICK_S
+    assert len(down) == 3600 // played.tick_s
     assert not down & others
 
 
-def test_busy_samples_are_those_of_replicas_at_work(played: Played) -> None:
+def test_busy_samples_are_those_of_replicas_at_work(played: Any) -> None:
     """A card that answers is above zero if and only if its replica worked in the tick before."""
     samples = played.tables["samples"].to_pylist()
     busy = {
@@ -121,7 +90,7 @@ def test_busy_samples_are_those_of_replicas_at_work(played: Played) -> None:
         for row in samples
         if row["metric"] == "util_ratio" and row["value"] > 0
     }
-    start_ns, tick_ns = played.truth["start_ns"], TICK_S * NS_PER_S
+    start_ns, tick_ns = played.truth["start_ns"], played.tick_s * NS_PER_S
     worked = {
         (uuid, start_ns + tick * tick_ns)
         for replica in played.truth["replicas"]
@@ -133,9 +102,9 @@ def test_busy_samples_are_those_of_replicas_at_work(played: Played) -> None:
     assert busy == worked - lost
 
 
-def test_same_seed_sends_the_same_rows(played: Played, tmp_path: Path) -> None:
+def test_same_seed_sends_the_same_rows(played: Any, play: Callable[[Path], Any], tmp_path: Path) -> None:
     """Played twice, the day is the same to the last id and figure; only when it was received differs."""
-    again = _play(tmp_path)
+    again = play(tmp_path)
     assert again.truth == played.truth
     for kind, receipt in (("spans", {"received_ns"}), ("samples", set[str]())):
         rows = [Counter(map(str, _without(table[kind], receipt))) for table in (played.tables, again.tables)]
