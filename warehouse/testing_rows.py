@@ -1,7 +1,7 @@
 """Span rows for tests: each test names the few columns that matter, the rest is told as a decoder would."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -76,3 +76,8 @@ def spans(*rows: Mapping[str, Any]) -> dict[str, pa.Table]:
     """Make the tables of a block that holds these spans."""
     table = pa.Table.from_pylist([dict(row) for row in rows], schema=SPANS)
     return {"spans": table.replace_schema_metadata({"decoder_version": str(DECODER_VERSION)})}
+
+
+def in_trace(trace_id: str, rows: Iterable[Row]) -> list[Row]:
+    """Move rows into another trace; ids of spans stay, so that parents stay."""
+    return [{**row, "trace_id": trace_id} for row in rows]

@@ -10,6 +10,7 @@ tools as (
     select
         t.node,
         t.tool as above,
+        t.height,
         s.tool_name,
         s.tool_call_id,
         t.node in (
@@ -22,10 +23,22 @@ tools as (
     where s.role = 'tool'
 ),
 
+lines (node, above) as (
+    select node, above from tools
+    where above is not null
+    union all
+    select l.node, o.above
+    from lines as l
+    inner join tools as o on l.above = o.node
+    where o.above is not null
+),
+
+-- The nearest tool above that is the same call, past views that tell less.
 same as (
-    select i.node, o.node as above
-    from tools as i
-    inner join tools as o on i.above = o.node
+    select i.node, arg_max(o.node, o.height) as above
+    from lines as l
+    inner join tools as i on l.node = i.node
+    inner join tools as o on l.above = o.node
     where
         i.tool_call_id = o.tool_call_id
         or (
@@ -33,6 +46,7 @@ same as (
             and not o.runs_agent
             and coalesce(i.tool_call_id = o.tool_call_id, true)
         )
+    group by i.node
 ),
 
 rooted (node, call) as (
