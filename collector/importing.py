@@ -12,6 +12,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import zstandard
 
 from collector.content_key import read_or_make
@@ -161,7 +162,7 @@ class _Writer:
             ]
         )
         position = rows.REFUSED.get_field_index("received_ns")
-        received = refused.column("received_ns").fill_null(now_ns)
+        received = pc.coalesce(refused.column("received_ns"), pa.scalar(now_ns, pa.int64()))
         return {**tables, "refused": refused.set_column(position, rows.REFUSED.field(position), received)}
 
 
