@@ -19,7 +19,7 @@ _MASKS = (
 _MASK = "#"
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"')
 _BRACKETS = re.compile(r"[\[\]{}]")
-_CALLS = frozenset({"tool_call", "tool_use", "function_call", "tool-call"})
+_CALLS = ("tool_call", "tool_use", "function_call", "tool-call")
 _CALL_KEYS = frozenset({"tool_calls", "toolCalls", "function_call", "functionCall", "toolUse", "tool_use"})
 _MAX_DEPTH = 60  # of content that is meant; deeper JSON is kept as text
 
@@ -78,8 +78,9 @@ def shape(value: Any) -> Any:
 def asks_for_tool(value: Any) -> bool:
     """Tell whether an answer holds a call of a tool, in any of the forms that libraries write it."""
     if isinstance(value, dict):
-        called = str(value.get("type", "")) in _CALLS or any(value.get(key) for key in _CALL_KEYS)
-        return called or any(asks_for_tool(held) for held in value.values())
+        called = value.get("type") in _CALLS or any(value.get(key) for key in _CALL_KEYS)
+        spread = any("tool_calls." in key for key in value)  # a list that is spread over numbered keys
+        return called or spread or any(asks_for_tool(held) for held in value.values())
     return isinstance(value, list) and any(asks_for_tool(held) for held in value)
 
 

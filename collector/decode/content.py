@@ -5,6 +5,7 @@ The text itself goes no further than this module, unless the user chose to keep 
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -18,6 +19,9 @@ from collector.dialects.read import Dialect, Entry
 _BYTES_PER_TOKEN = 4
 _MESSAGE_LISTS = ("messages", "contents")
 _INDEX = re.compile(r"(\d{1,6})(?:\.(.*))?")
+_JSON = re.compile(r'\s*(\[\s*[\[{"]|\{\s*")')  # how JSON begins, and no other text
+_MAY_BE_CUT = ("input", "output", "definitions")
+_COLUMNS = {"input": "input", "output": "output", "arguments": "args", "result": "result"}
 _HASHES = pl.List(pl.String)
 SCHEMA: dict[str, pl.DataType] = {
     "@row": pl.UInt32(),
@@ -42,6 +46,12 @@ SCHEMA: dict[str, pl.DataType] = {
 class _Event(NamedTuple):
     name: str
     attributes: dict[str, str]
+
+
+class _Place(NamedTuple):
+    kind: str  # key, prefix or events
+    name: str
+    path: str | None
 
 
 class Held(NamedTuple):
@@ -103,47 +113,61 @@ def digest(
 
 def _digest(row: int, held: Held, role: str, dialect: Dialect, options: DecodeOptions) -> dict[str, Any]:
     key = options.content_key
-    found = {part: _first(held, entries, role) for part, entries in dialect.content.items()}
-    kept: dict[str, Any] = {"@row": row, "@cut": any(_is_cut(one) for one in found.values())}
-    for part, name in (("input", "input"), ("output", "output"), ("arguments", "args"), ("result", "result")):
-        content = found.get(part)
-        if content is not None:
+    found = {part: one for part, places in _plan(dialect, role) if (one := _first(held, places))}
+    kept: dict[str, Any] = {"@row": row, "@cut": any(_is_cut(found.get(part)) for part in _MAY_BE_CUT)}
+    for part, content in found.items():
+        name = _COLUMNS.get(part)
+        if name:
             kept[f"{name}_hash"] = keyed_hash(key, content.text)
             kept[f"{name}_bytes"] = content.size_bytes
     _add_messages(kept, found.get("input"), key)
-    arguments = found.get("arguments")
-    if arguments is not None:
-        kept["args_shape_hash"] = keyed_hash(key, shape(arguments.value))
-    output = found.get("output")
-    if output is not None and not _is_cut(output):
-        kept["@answer_asks"] = asks_for_tool(output.value)
+    if "arguments" in found:
+        kept["args_shape_hash"] = keyed_hash(key, shape(found["arguments"].value))
+    if "output" in found and not _is_cut(found["output"]):
+        kept["@answer_asks"] = asks_for_tool(found["output"].value)
     _add_definitions(kept, found.get("definitions"))
     if options.capture_text:
-        texts = {part: one.value for part, one in found.items() if one is not None and part != "definitions"}
+        texts = {part: one.value for part, one in found.items() if part in _COLUMNS}
         kept["content_text"] = dumped(texts) if texts else None
     return kept
 
 
-def _first(held: Held, entries: tuple[Entry, ...], role: str) -> Canonical | None:
-    for entry in entries:
-        if entry.on and role not in entry.on:
+@cache
+def _plan(dialect: Dialect, role: str) -> list[tuple[str, list[_Place]]]:
+    """List for a role where each part of the content may stand, in order."""
+    plan = []
+    for part, entries in dialect.content.items():
+        places = [_place(entry) for entry in entries if not entry.on or role in entry.on]
+        if places:
+            plan.append((part, places))
+    return plan
+
+
+def _place(entry: Entry) -> _Place:
+    kind, found, name = entry.key.partition(":")
+    if found and kind in ("prefix", "events"):
+        return _Place(kind, name, None)
+    return _Place("key", entry.key, entry.path)
+
+
+def _first(held: Held, places: list[_Place]) -> Canonical | None:
+    for place in places:
+        if place.kind == "key" and place.name not in held.texts:
             continue
-        value = _value(held, entry)
+        value = _value(held, place)
         if value not in (None, "", [], {}):
             return Canonical(value)
     return None
 
 
-def _value(held: Held, entry: Entry) -> Any:
-    if entry.key.startswith("prefix:"):
-        return _gathered(held.texts, entry.key.removeprefix("prefix:"))
-    if entry.key.startswith("events:"):
-        names = entry.key.removeprefix("events:").split("|")
+def _value(held: Held, place: _Place) -> Any:
+    if place.kind == "prefix":
+        return _gathered(held.texts, place.name)
+    if place.kind == "events":
+        names = place.name.split("|")
         return [{"event": one.name, **_opened(one.attributes)} for one in held.events if one.name in names]
-    text = held.texts.get(entry.key)
-    if text is None or not entry.path:
-        return _opened_list(text)
-    return at_path(parsed(text), entry.path)
+    text = held.texts[place.name]
+    return at_path(parsed(text), place.path) if place.path else _opened_list(text)
 
 
 def _gathered(texts: Mapping[str, str], prefix: str) -> list[dict[str, Any]]:
@@ -160,9 +184,9 @@ def _opened(texts: Mapping[str, str]) -> dict[str, Any]:
     return {name: parsed(text) for name, text in texts.items()}
 
 
-def _opened_list(text: str | None) -> Any:
+def _opened_list(text: str) -> Any:
     """Read a list whose elements are JSON once more, as some SDKs send tool definitions."""
-    value = parsed(text) if text is not None else None
+    value = parsed(text)
     if isinstance(value, list):
         return [parsed(one) if isinstance(one, str) else one for one in value]
     return value
@@ -170,7 +194,7 @@ def _opened_list(text: str | None) -> Any:
 
 def _is_cut(content: Canonical | None) -> bool:
     """Tell whether content began as JSON and was cut on the way."""
-    return content is not None and isinstance(content.value, str) and content.value.lstrip()[:1] in ("{", "[")
+    return content is not None and isinstance(content.value, str) and bool(_JSON.match(content.value))
 
 
 def _add_messages(kept: dict[str, Any], content: Canonical | None, key: bytes) -> None:

@@ -180,6 +180,12 @@ def test_cut_content_is_lost_not_wrong() -> None:
     assert (row["tool_schema_tokens"], row["message_hashes"], row["flags"]) == (None, None, ["cut_content"])
 
 
+def test_text_that_only_begins_like_json_is_not_cut() -> None:
+    """A log line in brackets is whole content, with a hash and no flag."""
+    row = decode_span({"gen_ai.operation.name": "chat", "gen_ai.input.messages": "[note] hello"})
+    assert (row["flags"], len(row["message_hashes"])) == (None, 1)
+
+
 def test_text_is_kept_only_where_the_user_chose_it() -> None:
     """With content.capture text the row holds input and output, without it nothing."""
     payload = make_request(make_span({"gen_ai.operation.name": "chat", "gen_ai.input.messages": "hello"}))

@@ -95,6 +95,15 @@ def test_attempts_inside_one_span_are_told(requests: dict[str, bytes]) -> None:
     assert bedrock["d6393fec2851a06b"]["attempts"] == 1
 
 
+def test_an_answer_that_asks_for_a_tool_is_told_from_one_that_does_not(requests: dict[str, bytes]) -> None:
+    """Where no finish reason is sent, the calls in the output say it; ADK's stop alone says nothing."""
+    agents = {row["span_id"]: row for row in decode_rows(requests["spans/openinference_openai_agents"])}
+    assert agents["901ed832e8a8df8a"]["asked_tool"] is True
+    assert agents["124f93cb5f30f4c4"]["asked_tool"] is False
+    adk = {row["span_id"]: row for row in decode_rows(requests["spans/google_adk_schema1"])}
+    assert adk["aec819f706e158d6"]["asked_tool"] is None
+
+
 def test_roll_ups_say_what_they_are(requests: dict[str, bytes]) -> None:
     """Usage on an agent or wrapper is a sum, the last step, a copy or cumulative, as its dialect declares."""
     meant = {
