@@ -174,7 +174,8 @@ def _insert(cursor: duckdb.DuckDBPyConnection, blocks: list[ReadBlock]) -> None:
     for kind in SCHEMAS:
         tables = [block.tables[kind] for block in blocks if kind in block.tables]
         if tables:
-            cursor.register("arriving", pa.concat_tables(tables))
+            # As one chunk: the database keeps buffers for every column of every chunk until the commit.
+            cursor.register("arriving", pa.concat_tables(tables).combine_chunks())
             cursor.execute(query("load/insert").format(kind=kind))
             if kind in _DIRTIED_BY:
                 cursor.execute(query(_DIRTIED_BY[kind]))

@@ -7,11 +7,15 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
+from hypothesis import settings as examples
 from hypothesis import strategies as st
 
+from taximeter.settings import Settings
+from taximeter.settings import Warehouse as WarehouseSettings
 from warehouse import load as loading
 from warehouse.load import Summary
+from warehouse.rows import SCHEMAS
 from warehouse.testing import Store, store, write_block
 
 SAMPLE_NS = 1_700_000_000_000_000_000
@@ -90,7 +94,7 @@ def test_a_watermark_waits_for_the_gap(warehouse: Store) -> None:
     assert warehouse.sql("select * from blocks") == []
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.permutations([(journal, sequence) for journal in "ab" for sequence in range(4)] * 2), st.data())
 def test_any_order_of_arrival_gives_the_same_rows(
     tmp_path_factory: pytest.TempPathFactory, arrivals: list[tuple[str, int]], data: st.DataObject
@@ -297,3 +301,14 @@ def test_the_database_itself_is_what_survives(tmp_path: Path) -> None:
         assert loaded(warehouse) == ["a"]
         with pytest.raises(duckdb.Error):
             warehouse.sql("select nonsense")
+
+
+def test_many_small_blocks_fit_into_little_memory(tmp_path: Path) -> None:
+    """A long queue of small blocks is loaded within the memory limit: buffers are per load, not per block."""
+    settings = Settings(warehouse=WarehouseSettings(memory_limit="256MB"))
+    row = pa.Table.from_pylist([{"trace_id": "a", "name": "run"}], schema=SCHEMAS["spans"])
+    with store(tmp_path, settings) as warehouse:
+        for sequence in range(150):
+            write_block(warehouse.folder, "j", sequence, {"spans": row})
+
+        assert warehouse.load_inbox().loaded == 150
