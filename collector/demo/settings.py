@@ -15,6 +15,8 @@ def settings_text() -> str:
     told = story()
     values = {
         "deployments": [_deployment(fleet, told.price_source) for fleet in told.fleet],
+        # Real cards of this machine have no place in a simulated house.
+        "collector": {"nvml": "off"},
         "warehouse": {"sample_interval_s": told.sample_interval_s},
     }
     return _HEAD + yaml.safe_dump(values, sort_keys=False, width=110)

@@ -164,11 +164,11 @@ def test_samples_tell_the_story_of_every_card(day: Day) -> None:
 
 
 def test_settings_are_those_of_the_story(tmp_path: Path) -> None:
-    """The written settings can be read, price every card, and say that the prices are simulated."""
+    """The settings can be read, price every card by simulated prices, and leave real cards alone."""
     file = tmp_path / "demo.yaml"
     file.write_text(settings_text())
     values = user_settings.load(file)
-    assert settings_text() == settings_text()
+    assert values.collector.nvml == "off"
     assert values.warehouse.sample_interval_s == story().sample_interval_s
     uuids = []
     for deployment in values.deployments:
