@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -69,8 +70,11 @@ def serve(
 
 def _warm() -> None:
     """Load what the first page needs before the ready line: the first visitor must not wait for it."""
-    import dashboard.charts.trajectory
     import dashboard.views.overview  # noqa: F401
+    from dashboard.charts.states import state_stack
+    from dashboard.wall import Wall
+
+    state_stack([], Wall("UTC", timedelta()), None).to_json()
 
 
 def _options(host: str, port: int) -> dict[str, object]:

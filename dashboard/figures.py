@@ -7,7 +7,10 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from taximeter.units import share
+
 Row = dict[str, Any]
+ALMOST_ALL = 0.9995
 
 
 class Sum(NamedTuple):
@@ -29,8 +32,8 @@ def cautious(amount: Sum, *known: float | None) -> Sum:
 
     Zero beside something unknown is unknown, and so is zero of something that is not there at all (no share).
     """
-    partly = amount.partly or any(share is not None and share < 1 for share in known)
-    absent = all(share is None for share in known)
+    partly = amount.partly or any(ratio is not None and ratio < 1 for ratio in known)
+    absent = all(ratio is None for ratio in known)
     if not amount.usd and (partly or absent):
         return Sum(None, partly)
     return Sum(amount.usd, partly)
@@ -45,6 +48,15 @@ def weighted_share(table: pa.Table, ratio: str, weight: str) -> float | None:
     known = pc.multiply(pc.fill_null(table[ratio], 0.0), weights)
     whole = pc.sum(weights, min_count=0).as_py()
     return pc.sum(known, min_count=0).as_py() / whole if whole else None
+
+
+def share_text(ratio: float | None) -> str:
+    """Write a share so that only all of it is 100 % and only nothing of it is 0 %; a dash if unknown."""
+    if ratio is not None and ALMOST_ALL < ratio < 1:
+        return f">{share(0.999)}"
+    if ratio is not None and 0 < ratio < 1 - ALMOST_ALL:
+        return f"<{share(0.001)}"
+    return share(ratio)
 
 
 class LedgerShares(NamedTuple):
@@ -71,14 +83,14 @@ def ledger_shares(rows: Sequence[Row]) -> LedgerShares:
     """Read the shares off condensed rows of the GPU ledger."""
     whole = sum(row["gpu_s"] or 0.0 for row in rows)
 
-    def share(chosen: Iterable[Row]) -> float | None:
+    def part(chosen: Iterable[Row]) -> float | None:
         return sum(row["gpu_s"] or 0.0 for row in chosen) / whole if whole else None
 
     return LedgerShares(
-        known=share(row for row in rows if row["state"] != "unknown"),
-        estimated=share(row for row in rows if row["provenance"] == "estimated"),
-        provisional=share(row for row in rows if row["provisional"]),
-        priced=share(row for row in rows if row["priced"]),
+        known=part(row for row in rows if row["state"] != "unknown"),
+        estimated=part(row for row in rows if row["provenance"] == "estimated"),
+        provisional=part(row for row in rows if row["provisional"]),
+        priced=part(row for row in rows if row["priced"]),
     )
 
 

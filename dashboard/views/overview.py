@@ -19,6 +19,7 @@ from dashboard.figures import (
     condense,
     dearest,
     ledger_shares,
+    share_text,
     weighted_share,
 )
 from dashboard.palette import colour
@@ -26,7 +27,7 @@ from dashboard.screen import Screen, cards_row, draw, picture
 from dashboard.source import Row
 from dashboard.tables import Column, badge, html_table
 from dashboard.words import say
-from taximeter.units import UNKNOWN, count, share, times, usd
+from taximeter.units import UNKNOWN, count, times, usd
 
 TOP = 8
 
@@ -39,8 +40,10 @@ def body(screen: Screen) -> None:
         return
     buckets = screen.rows("multipliers", group_by="all")
     waste, shares = screen.rows("idle_waste"), ledger_shares(ledger)
-    _numbers(screen.rows("spend"), multiplier(buckets), tasks, shares)
-    st.html(_shares(tasks, shares))
+    spend = screen.rows("spend")
+    unknown = sum(row["unknown_costs"] or 0 for row in spend)
+    _numbers(spend, multiplier(buckets), tasks, shares)
+    st.html(_shares(tasks, shares, unknown))
     left, right = st.columns(2, gap="large")
     with left:
         _waterfall(buckets, tasks)
@@ -87,7 +90,7 @@ def _card(place: DeltaGenerator, name: str, value: str, note: str | None = None)
     )
 
 
-def _shares(tasks: pa.Table, ledger: LedgerShares) -> str:
+def _shares(tasks: pa.Table, ledger: LedgerShares, unknown_costs: int) -> str:
     parts = {
         "usage_known": _usage_known(tasks),
         "priced": _priced(tasks),
@@ -97,10 +100,15 @@ def _shares(tasks: pa.Table, ledger: LedgerShares) -> str:
         "provisional": ledger.provisional,
     }
     badges = [
-        badge(f"{say(f'shares.{name}')}: {share(value)}", _shade(name, value), say(f"shares.{name}_help"))
+        badge(
+            f"{say(f'shares.{name}')}: {share_text(value)}", _shade(name, value), say(f"shares.{name}_help")
+        )
         for name, value in parts.items()
         if value is not None
     ]
+    if unknown_costs:
+        text = say("overview.unknown_costs", count=count(unknown_costs))
+        badges.append(badge(text, colour("provenance", "unknown"), say("overview.unknown_costs_help")))
     return f'<div class="tx-badges">{"".join(badges)}</div>'
 
 

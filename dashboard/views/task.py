@@ -9,14 +9,14 @@ import streamlit as st
 
 from dashboard.bucket_table import bucket_table
 from dashboard.charts.trajectory import step_name, trajectory
-from dashboard.figures import gpu_names
+from dashboard.figures import gpu_names, share_text
 from dashboard.palette import colour
 from dashboard.screen import Screen, cards_row, draw, picture
 from dashboard.source import Row
 from dashboard.tables import badge
 from dashboard.words import label, say
 from taximeter.clock import NS_PER_S, to_datetime, to_ns
-from taximeter.units import UNKNOWN, count, duration, share, times, usd
+from taximeter.units import UNKNOWN, count, duration, times, usd
 
 POINTS = 600
 EDGE_SHARE = 0.03
@@ -94,7 +94,7 @@ def _known(name: str, ratio: float | None) -> str:
     if ratio is None:
         return ""
     shade = colour("provenance", "measured" if ratio >= 1 else "unknown")
-    return badge(f"{say(f'shares.{name}')}: {share(ratio)}", shade, say(f"shares.{name}_help"))
+    return badge(f"{say(f'shares.{name}')}: {share_text(ratio)}", shade, say(f"shares.{name}_help"))
 
 
 def _timeline(screen: Screen, task: Row, steps: Sequence[Row]) -> None:

@@ -18,6 +18,7 @@ from dashboard.figures import (
     dearest,
     is_simulated,
     ledger_shares,
+    share_text,
     weighted_share,
 )
 from dashboard.palette import colour, in_order, order
@@ -47,6 +48,15 @@ def test_shares_weigh_by_what_they_are_a_share_of() -> None:
     assert weighted_share(found.slice(0, 2), "r", "n") == pytest.approx(0.75)
     assert weighted_share(found, "r", "n") == pytest.approx(0.375)
     assert weighted_share(found.slice(0, 0), "r", "n") is None
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [(1.0, "100.0 %"), (0.9999, ">99.9 %"), (0.5, "50.0 %"), (0.0001, "<0.1 %"), (0.0, "0.0 %"), (None, "–")],
+)
+def test_only_all_of_it_is_a_hundred_percent(ratio: float | None, text: str) -> None:
+    """A share that lacks anything is never rounded up to all, nor a trace of something down to nothing."""
+    assert share_text(ratio) == text
 
 
 def test_ledger_shares_are_of_the_time_held() -> None:

@@ -108,6 +108,7 @@ def test_the_overview_says_how_sure_it_is(show: Show, day: Served) -> None:
     assert "Calls with known usage: 80.0 %" in page
     assert "GPU time with a known state: 75.0 %" in page
     assert "GPU time still provisional: 50.0 %" in page
+    assert "Amounts that are not known: 3" in page
 
 
 def test_an_unknown_multiplier_is_a_dash(show: Show) -> None:
