@@ -13,6 +13,7 @@ from alerts.quantity import read_quantity
 from taximeter.clock import NS_PER_S
 from taximeter.errors import SettingsError
 
+_DURATIONS = ("every_s", "for_s", "keep_firing_for_s", "repeat_every_s", "update_every_s", "hold_at_most_s")
 Severity = Literal["info", "warning", "critical"]
 
 
@@ -44,6 +45,7 @@ class Rule(BaseModel):
     values: dict[str, float | str | bool] = {}
     fresh: Fresh | None = None
     group_by: list[str] = []
+    every_s: float = Field(default=0.0, alias="every", ge=0)  # looked at no more often than this
     for_s: float = Field(default=0.0, alias="for", ge=0)
     keep_firing_for_s: float = Field(default=0.0, alias="keep_firing_for", ge=0)
     repeat_every_s: float = Field(default=14_400.0, alias="repeat_every", gt=0)
@@ -59,9 +61,7 @@ class Rule(BaseModel):
     advice: Literal["scale_down"] | None = None
     link: str = "/"
 
-    @field_validator(
-        "for_s", "keep_firing_for_s", "repeat_every_s", "update_every_s", "hold_at_most_s", mode="before"
-    )
+    @field_validator(*_DURATIONS, mode="before")
     @classmethod
     def _read_duration(cls, value: Any) -> float:
         return read_quantity(str(value))

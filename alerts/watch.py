@@ -11,7 +11,7 @@ from alerts.rule import LoadedRule
 from alerts.states import Event, Observation, step
 from alerts.store import AlertStore
 from planner.scale_down import scale_down
-from taximeter.clock import Clock
+from taximeter.clock import NS_PER_S, Clock
 from taximeter.errors import TaximeterError
 
 
@@ -43,17 +43,20 @@ class Watch:
         self._clock = clock
         self._channels = channels
         self._dashboard_url = dashboard_url
+        self._looked_ns: dict[str, int] = {}
 
     def look(self) -> list[str]:
-        """Look once at every rule; returns why a rule could not be looked at, one line each.
+        """Look once at every rule that is due; returns why one could not be looked at, one line each.
 
-        A rule that fails stops no other, and its alerts stay as they are. Alerts of rules that are gone end
-        without a word.
+        Rules that ask for the same share one answer. A rule that fails stops no other, and its alerts stay as
+        they are. Alerts of rules that are gone end without a word.
         """
         failures = []
-        for loaded in self._rules:
+        answers: dict[str, pa.Table] = {}
+        for loaded in filter(self._is_due, self._rules):
+            self._looked_ns[loaded.rule.name] = self._clock.now_ns()
             try:
-                observation: Observation | None = self._observe(loaded)
+                observation: Observation | None = self._observe(loaded, answers)
             except TaximeterError as error:
                 failures.append(f"{loaded.rule.name}: {error}")
                 observation = None
@@ -62,9 +65,16 @@ class Watch:
             self._store.save(name, {}, [], self._clock.now_ns())
         return failures
 
-    def _observe(self, loaded: LoadedRule) -> Observation:
-        table = self._reports.report(loaded.rule.report, **loaded.rule.params)
-        return observe(loaded, table, self._clock.now_ns())
+    def _is_due(self, loaded: LoadedRule) -> bool:
+        looked_ns = self._looked_ns.get(loaded.rule.name)
+        return looked_ns is None or self._clock.now_ns() - looked_ns >= loaded.rule.every_s * NS_PER_S
+
+    def _observe(self, loaded: LoadedRule, answers: dict[str, pa.Table]) -> Observation:
+        rule = loaded.rule
+        asked = repr((rule.report, sorted(rule.params.items())))
+        if asked not in answers:
+            answers[asked] = self._reports.report(rule.report, **rule.params)
+        return observe(loaded, answers[asked], self._clock.now_ns())
 
     def _step(self, loaded: LoadedRule, observation: Observation | None) -> None:
         rule, now_ns = loaded.rule, self._clock.now_ns()

@@ -182,3 +182,21 @@ def test_a_names_signs_are_quoted_in_the_link(house: House, gpus_now: Make) -> N
     house.look(gpus_now({"a": 75.0}, deployment="a&since=all#x y"))
 
     assert house.hooks()[0]["link"].endswith("/gpus?deployment=a%26since%3Dall%23x%20y&since=24h")
+
+
+def test_a_rule_is_looked_at_no_more_often_than_it_says(
+    tmp_path: Path, receiver: Receiver, gpus_now: Make
+) -> None:
+    """With `every: 25s` and looks each 10 s it is asked at 0, 30 and 60 s; equal questions are asked once."""
+    house = House(tmp_path, receiver, {"gpus_now": gpus_now({"a": 0.0})})
+    loaded = load_rules(None, {"idle_after_s": 60.0, "busy_ratio": 0.05})[0]
+    rules = [
+        loaded._replace(rule=loaded.rule.model_copy(update={"name": name, "every_s": 25.0})) for name in "ab"
+    ]
+    house.watch = Watch(rules, house.reports, house.store, house.clock, channels=[], dashboard_url="http://x")
+
+    for _ in range(7):
+        house.look()
+    house.store.close()
+
+    assert [name for name, _ in house.reports.asked] == ["gpus_now"] * 3
