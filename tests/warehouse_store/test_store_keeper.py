@@ -155,7 +155,7 @@ def test_health_of_an_empty_warehouse_is_unknown_not_ok(warehouse: Store) -> Non
         "last_span",
         "last_sample",
         "unpriced_ratio",
-        "gpu_unknown_ratio",
+        "unplaced_s",
     ):
         assert _health(warehouse, check) == [
             _health(warehouse, check)[0] | {"status": "unknown", "value": None}

@@ -1,5 +1,5 @@
 -- grain: check
--- inputs: intake, refreshes, spans, samples, refused, steps, gpu_ledger, law_results, parameter now_ns
+-- inputs: intake, refreshes, spans, samples, refused, steps, gpu_ledger, unplaced_steps, law_results, parameter now_ns
 -- law: a check that has nothing to judge by is unknown, never ok
 with asked as (select $since_ns as since_ns, $until_ns as until_ns, $now_ns as now_ns),
 
@@ -122,6 +122,22 @@ gpu_check as (
     where gpu_ledger.quarter_ns >= asked.since_ns and gpu_ledger.quarter_ns < asked.until_ns
 ),
 
+unplaced_check as (
+    select
+        'unplaced_s' as check_name,
+        if(count(quarters.quarter_ns) = 0, null, coalesce(sum(quarters.step_ns), 0) / 1e9) as value,
+        's' as unit,
+        'step seconds in flight while none of their GPUs could have served them; see unplaced' as detail,
+        0 as warn_above,
+        null as fail_above
+    from (
+        select quarter_ns, step_ns from unplaced_steps
+        union all
+        select distinct quarter_ns, 0 from gpu_ledger
+    ) as quarters cross join asked
+    where quarters.quarter_ns >= asked.since_ns and quarters.quarter_ns < asked.until_ns
+),
+
 law_checks as (
     select
         'law:' || law as check_name,
@@ -156,6 +172,8 @@ checks as (
     select 5, * from step_checks
     union all
     select 6, * from gpu_check
+    union all
+    select 6, * from unplaced_check
     union all
     select 7, * from law_checks
     union all
