@@ -87,7 +87,7 @@ def test_every_model_follows_what_it_reads() -> None:
         (model.name, table)
         for model in MODELS
         for table in _tables_of(model.name) & later_than[model.name]
-        if not LOOKS_BACK.fullmatch(model.name)
+        if not LOOKS_BACK.fullmatch(model.name) and (model.name, table) not in READS_UNTOUCHED
     ]
 
     assert read_early == []
@@ -95,6 +95,8 @@ def test_every_model_follows_what_it_reads() -> None:
 
 # These find what a changed row reaches in its old place too.
 LOOKS_BACK = re.compile(r"touched_\w+|dirty_\w+|\w+_before")
+# A session's other tasks, untouched by this refresh: their rows of the one before still stand.
+READS_UNTOUCHED = {("step_resent", "steps"), ("step_resent", "task_tokens")}
 
 
 def test_every_model_has_a_file_and_every_file_a_model() -> None:
