@@ -3,7 +3,7 @@
 import streamlit as st
 
 from dashboard.screen import Screen
-from dashboard.source import rows
+from dashboard.source import Source, rows
 from dashboard.words import say
 
 
@@ -24,18 +24,21 @@ def _first_trace(screen: Screen) -> None:
     st.subheader(say("empty.title"))
     st.write(say("empty.body"))
     st.caption(say("empty.env_http"))
-    st.code(
-        f"export OTEL_EXPORTER_OTLP_ENDPOINT={screen.source.otlp_http_url}\n"
-        "export OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf",
-        language="bash",
-    )
+    st.code(_exports(screen.source, screen.source.otlp_http_url, "http/protobuf"), language="bash")
     st.caption(say("empty.env_grpc"))
-    st.code(
-        f"export OTEL_EXPORTER_OTLP_ENDPOINT={screen.source.otlp_grpc_url}\n"
-        "export OTEL_EXPORTER_OTLP_PROTOCOL=grpc",
-        language="bash",
-    )
+    st.code(_exports(screen.source, screen.source.otlp_grpc_url, "grpc"), language="bash")
     st.write(f"**{say('empty.import_title')}.** {say('empty.import_body')}")
     st.code("taximeter import recordings/", language="bash")
     st.write(f"**{say('empty.gpu_title')}.** {say('empty.gpu_body')}")
     st.code(f"taximeter agent --url {screen.source.otlp_http_url}", language="bash")
+
+
+def _exports(source: Source, url: str, protocol: str) -> str:
+    lines = [
+        f"export OTEL_EXPORTER_OTLP_ENDPOINT={url}",
+        f"export OTEL_EXPORTER_OTLP_PROTOCOL={protocol}",
+    ]
+    if source.write_token_env:
+        bearer = f"authorization=Bearer%20${source.write_token_env}"
+        lines.append(f'export OTEL_EXPORTER_OTLP_HEADERS="{bearer}"')
+    return "\n".join(lines)

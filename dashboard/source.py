@@ -5,6 +5,7 @@ environment and a test can hand in another warehouse.
 """
 
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
@@ -27,6 +28,7 @@ class Source(NamedTuple):
     zone: str
     otlp_http_url: str
     otlp_grpc_url: str
+    write_token_env: str | None = None  # the variable that holds a token which may send, never the token
 
     def as_secrets(self) -> dict[str, Any]:
         """Write it as the one section of secrets that `current` reads; absent values are left out."""
@@ -36,13 +38,22 @@ class Source(NamedTuple):
 def from_settings(settings: Settings, token: str | None) -> Source:
     """Take the pages' part of the settings; `token` is one that may read reports, if any is needed."""
     collector = settings.collector
+    host = _reachable(collector.host, settings.dashboard.public_url)
     return Source(
         warehouse_url=settings.warehouse_url,
         token=token,
         zone=settings.zone,
-        otlp_http_url=f"http://{collector.host}:{collector.http_port}",
-        otlp_grpc_url=f"http://{collector.host}:{collector.grpc_port}",
+        otlp_http_url=f"http://{host}:{collector.http_port}",
+        otlp_grpc_url=f"http://{host}:{collector.grpc_port}",
+        write_token_env=next((entry.env for entry in settings.tokens if "write" in entry.scopes), None),
     )
+
+
+def _reachable(host: str, public_url: str | None) -> str:
+    """Name a host that a sender can reach: 'any address' is no address to send to."""
+    if host not in {"0.0.0.0", "::"}:  # noqa: S104 - compared, not bound
+        return f"[{host}]" if ":" in host else host
+    return urlsplit(public_url or "").hostname or "127.0.0.1"
 
 
 def current() -> Source:
@@ -58,6 +69,7 @@ def current() -> Source:
         zone=section["zone"],
         otlp_http_url=section["otlp_http_url"],
         otlp_grpc_url=section["otlp_grpc_url"],
+        write_token_env=section.get("write_token_env"),
     )
 
 
