@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 import pytest
-
 from token_bench import Seen, look
+
 from warehouse.testing_rows import Row, agent, llm, tool
 
 STOP = {"parent": "agent", "finish_reason": "stop"}
@@ -15,7 +15,9 @@ def repeated(*deeds: str, **columns: object) -> list[Row]:
     """A call before each tool call; a deed is arguments and result in one letter."""
     rows = [agent("agent", 0, 100)]
     for number, deed in enumerate(deeds):
-        rows.append(llm(f"call {number}", 2 * number, 2 * number + 1, tokens=(100 * (number + 1), 10), **ASKS))
+        rows.append(
+            llm(f"call {number}", 2 * number, 2 * number + 1, tokens=(100 * (number + 1), 10), **ASKS)
+        )
         rows.append(
             tool(
                 f"tool {number}",
@@ -70,7 +72,10 @@ CASES: Mapping[str, list[Row]] = {
         agent("billing", 5, 9),
         llm("second", 6, 7, tokens=(700, 50), parent="billing", finish_reason="stop"),
     ],
-    "cut": [agent("agent", 0, 9), llm("only", 1, 2, tokens=(100, 30), parent="agent", finish_reason="length")],
+    "cut": [
+        agent("agent", 0, 9),
+        llm("only", 1, 2, tokens=(100, 30), parent="agent", finish_reason="length"),
+    ],
     "asked": [agent("agent", 0, 9), llm("only", 1, 2, tokens=(100, 30), **ASKS)],
     "asked by deed": [
         agent("agent", 0, 9),
@@ -203,12 +208,20 @@ def test_one_call_is_its_own_single_pass(seen: Seen, case: str) -> None:
 @pytest.mark.parametrize("case", ["cut", "asked", "asked by deed", "failed at last"])
 def test_no_answer_no_multiplier(seen: Seen, case: str) -> None:
     """A last call that was cut, failed, or asked for a tool is no answer, so nothing can be a multiple of it."""
-    assert seen.figures(case, "single_pass_tokens", "token_multiplier", "cost_multiplier") == (None, None, None)
+    assert seen.figures(case, "single_pass_tokens", "token_multiplier", "cost_multiplier") == (
+        None,
+        None,
+        None,
+    )
 
 
 def test_unknown_usage_leaves_the_multiplier_unknown(seen: Seen) -> None:
     """A multiplier of a total that misses calls would be too small: it is null, and the total says its share."""
-    assert seen.figures("one unknown", "token_multiplier", "total_tokens", "single_pass_tokens") == (None, 360, 130)
+    assert seen.figures("one unknown", "token_multiplier", "total_tokens", "single_pass_tokens") == (
+        None,
+        360,
+        130,
+    )
     assert seen.figures("one unknown", "usage_known_ratio") == (pytest.approx(2 / 3),)
 
 

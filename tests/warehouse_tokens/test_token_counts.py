@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 import pytest
-
 from token_bench import Seen, look
+
 from warehouse.testing_rows import Row, agent, llm, span, tool
 
 

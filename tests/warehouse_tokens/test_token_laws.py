@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 from duckdb import DuckDBPyConnection
-
 from token_bench import LATER_NS, load
+
 from warehouse.laws import check_laws
 from warehouse.testing import Store, store
 from warehouse.testing_rows import agent, llm, tool
@@ -58,7 +58,10 @@ def test_nothing_is_broken_at_first(cursor: DuckDBPyConnection) -> None:
         ("insert into steps from steps where name = 'first'", "token_tasks_sum_their_steps"),
         ("insert into steps from steps where name = 't'", "token_tasks_sum_their_steps"),
         ("update tasks set token_cost_usd = token_cost_usd * 2", "token_tasks_sum_their_steps"),
-        ("update task_buckets set tokens = tokens - 1 where bucket = 'fresh_later'", "token_buckets_sum_to_tasks"),
+        (
+            "update task_buckets set tokens = tokens - 1 where bucket = 'fresh_later'",
+            "token_buckets_sum_to_tasks",
+        ),
         ("update task_buckets set cost_usd = null where bucket = 'answer'", "token_buckets_sum_to_tasks"),
         ("update tasks set total_cost_usd = total_cost_usd + 1", "token_buckets_sum_to_tasks"),
         ("update tasks set token_multiplier = token_multiplier * 1.001", "token_multipliers_are_ratios"),

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
 from token_bench import LATER_NS, look, rows_of
+
 from warehouse.testing import Store, store
 from warehouse.testing_rows import Row, agent, in_trace, llm, span, spans, tool
 
@@ -149,7 +149,9 @@ def test_a_task_is_open_until_its_root_came_or_it_timed_out(tmp_path: Path) -> N
         assert warehouse.sql("select status, provisional, total_tokens from tasks") == [("open", True, 11)]
 
         warehouse.refresh(call["end_ns"] + 1_800 * 10**9)
-        assert warehouse.sql("select status, provisional, total_tokens from tasks") == [("interrupted", False, 11)]
+        assert warehouse.sql("select status, provisional, total_tokens from tasks") == [
+            ("interrupted", False, 11)
+        ]
 
         warehouse.load(spans(agent("agent", 0, 9)))
         warehouse.refresh(LATER_NS)

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from token_bench import LATER_NS, rows_of
 
 from collector.decode import DecodeOptions
 from collector.importing import import_paths
 from taximeter.clock import ManualClock
-from token_bench import LATER_NS, rows_of
 from warehouse.testing import Store, store
 from warehouse.testing_rows import Row
 

@@ -36,7 +36,11 @@ worked as (
             else b.tokens * 10
         end::hugeint as weight,
         s.busy_end_ns - s.busy_start_ns as busy_ns,
-        greatest(least(s.ttft_ns - coalesce(s.queue_ns, 0), s.busy_end_ns - s.busy_start_ns), 0) as prefill_ns
+        -- Written out, for least() and greatest() pass over null.
+        case
+            when s.ttft_ns is not null
+                then greatest(least(s.ttft_ns - coalesce(s.queue_ns, 0), s.busy_end_ns - s.busy_start_ns), 0)
+        end as prefill_ns
     from bills as g
     inner join steps as s on g.step_id = s.step_id and g.task_id = s.task_id
     left join step_buckets as b on g.step_id = b.step_id and g.task_id = b.task_id

@@ -10,7 +10,8 @@ placed as (
         s.*,
         t.depth,
         t.height,
-        s.parent_span_id is null or (t.parent is null and s.span_kind in ('server', 'consumer')) as is_root,
+        s.parent_span_id is null
+        or (t.parent is null and coalesce(s.span_kind, '') in ('server', 'consumer')) as is_root,
         t.parent is null and s.parent_span_id is not null
         and coalesce(s.span_kind, '') not in ('server', 'consumer') as is_orphan
     from task_spans as s
