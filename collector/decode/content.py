@@ -108,7 +108,7 @@ def digest(
         for row, dialect, role in spans
         if row in held
     ]
-    return pl.DataFrame(rows, schema=SCHEMA)
+    return pl.DataFrame({name: [row.get(name) for row in rows] for name in SCHEMA}, schema=SCHEMA)
 
 
 def _digest(row: int, held: Held, role: str, dialect: Dialect, options: DecodeOptions) -> dict[str, Any]:

@@ -41,6 +41,24 @@ def test_the_same_scope_is_told_apart_by_schema_url_and_version() -> None:
     assert (ours["dialect"], theirs["dialect"]) == ("otel_genai", "openllmetry")
 
 
+def test_adk_is_known_by_its_keys_where_an_export_lost_the_scope() -> None:
+    """Its model call stays a call under a foreign scope, and its guess of a provider is not taken."""
+    attributes = {
+        "gen_ai.system": "gcp.vertex.agent",
+        "gcp.vertex.agent.event_id": "e",
+        "gen_ai.usage.input_tokens": 5,
+    }
+    row = decode_span(
+        attributes, name="call_llm", scope="opentelemetry.instrumentation.httpx", version="0.59b0"
+    )
+    assert (row["dialect"], row["role"], row["provider"], row["input_tokens"]) == (
+        "google_adk",
+        "llm",
+        None,
+        5,
+    )
+
+
 def test_a_codex_try_counts_from_zero() -> None:
     """The event's own name is a place in the source; attempt 1 is the second try."""
     events = [
