@@ -15,7 +15,7 @@ from typing import Any
 from taximeter import house, ports, settings
 from taximeter.settings import Settings
 
-READY_S = 30.0
+READY_S = 120.0
 
 
 class Programs:

@@ -96,7 +96,7 @@ def test_random_kills_lose_and_double_nothing(tmp_path: Path, seed: int) -> None
         def all_counted() -> bool:
             return len(running.report("tasks")) >= sent
 
-        running.wait_until(all_counted, 30)
+        running.wait_until(all_counted, 120)
         tasks = running.report("tasks")
 
     ids = {int(row["task_id"], 16) for row in tasks}

@@ -90,9 +90,9 @@ def test_a_planted_prompt_is_nowhere_after_the_load(tmp_path: Path) -> None:
         for signal, document in (("traces", trace_document()), ("logs", log_document())):
             answer = httpx.post(f"{running.otlp_url}/v1/{signal}", json=document)
             assert answer.status_code == 200, answer.text
-        running.wait_until(lambda: len(running.report("tasks")) == 1, 10)
+        running.wait_until(lambda: len(running.report("tasks")) == 1, 60)
         (task,) = running.report("tasks")
-        running.wait_until(lambda: not holders(tmp_path), 10)
+        running.wait_until(lambda: not holders(tmp_path), 60)
         time.sleep(0.5)
 
         assert holders(tmp_path) == []
