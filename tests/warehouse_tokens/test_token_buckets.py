@@ -207,7 +207,7 @@ def test_one_call_is_its_own_single_pass(seen: Seen, case: str) -> None:
 
 @pytest.mark.parametrize("case", ["cut", "asked", "asked by deed", "failed at last"])
 def test_no_answer_no_multiplier(seen: Seen, case: str) -> None:
-    """A last call that was cut, failed, or asked for a tool is no answer, so nothing can be a multiple of it."""
+    """A last call that was cut, failed, or asked for a tool is no answer: nothing is a multiple of it."""
     assert seen.figures(case, "single_pass_tokens", "token_multiplier", "cost_multiplier") == (
         None,
         None,
@@ -216,7 +216,7 @@ def test_no_answer_no_multiplier(seen: Seen, case: str) -> None:
 
 
 def test_unknown_usage_leaves_the_multiplier_unknown(seen: Seen) -> None:
-    """A multiplier of a total that misses calls would be too small: it is null, and the total says its share."""
+    """A multiplier of a total that misses calls would be too small: it is null, the share is shown."""
     assert seen.figures("one unknown", "token_multiplier", "total_tokens", "single_pass_tokens") == (
         None,
         360,

@@ -17,6 +17,7 @@ TWO_CALLS = [
     llm("two", 3, 4, parent="agent", tokens=(57, 6)),
 ]
 POST = {"role": "transport", "parent": "call"}
+LIFETIME = {"parent": "crew", "rollup": "cumulative"}
 
 CASES: Mapping[str, list[Row]] = {
     "sum": [agent("agent", 0, 9, input_tokens=113, output_tokens=11, rollup="sum"), *TWO_CALLS],
@@ -45,9 +46,9 @@ CASES: Mapping[str, list[Row]] = {
     ],
     "cumulative": [
         wrapper("crew", 0, 9),
-        agent("first", 1, 3, parent="crew", agent_id="a", rollup="cumulative", input_tokens=100, output_tokens=10),
-        agent("again", 4, 6, parent="crew", agent_id="a", rollup="cumulative", input_tokens=250, output_tokens=30),
-        agent("other", 4, 6, parent="crew", agent_id="b", rollup="cumulative", input_tokens=40, output_tokens=4),
+        agent("first", 1, 3, **LIFETIME, agent_id="a", input_tokens=100, output_tokens=10),
+        agent("again", 4, 6, **LIFETIME, agent_id="a", input_tokens=250, output_tokens=30),
+        agent("other", 4, 6, **LIFETIME, agent_id="b", input_tokens=40, output_tokens=4),
     ],
     "twin": [
         llm("outer", 0, 2, tokens=(1000, 100)),
@@ -137,7 +138,9 @@ CASES: Mapping[str, list[Row]] = {
         span("engine 2", 3.2, 4.9, role="server", parent="answer", input_tokens=1190, output_tokens=31,
              queue_ns=300_000_000, ttft_ns=500_000_000),
     ],
-    "engine alone": [span("engine", 0, 2, role="server", input_tokens=10, output_tokens=1, model_response="m")],
+    "engine alone": [
+        span("engine", 0, 2, role="server", input_tokens=10, output_tokens=1, model_response="m")
+    ],
     "engine worked twice": [
         llm("call", 0, 9, tokens=(10, 2)),
         span("engine 1", 1, 2, role="server", parent="call", input_tokens=10, output_tokens=1),

@@ -51,7 +51,7 @@ def test_nothing_is_broken_at_first(cursor: DuckDBPyConnection) -> None:
         ("delete from step_buckets where bucket = 'reasoning'", "token_buckets_sum_to_steps"),
         ("insert into step_buckets from step_buckets where bucket = 'answer'", "token_buckets_sum_to_steps"),
         (
-            "update step_buckets set token_cost_usd = token_cost_usd + 0.000000000001 where bucket = 'answer'",
+            "update step_buckets set token_cost_usd = token_cost_usd + 1e-12::decimal(38, 12)",
             "token_buckets_sum_to_steps",
         ),
         ("update steps set counted = false where name = 'second'", "token_buckets_have_steps"),

@@ -36,7 +36,8 @@ CASES: Mapping[str, list[Row]] = {
             cache_write_tokens=300, cache_write_1h_tokens=100)
     ],
     "cache beyond the input": [
-        llm("call", 1, 2, tokens=(100, 0), model_requested="cached", cache_read_tokens=500, cache_write_tokens=9)
+        llm("call", 1, 2, tokens=(100, 0), model_requested="cached", cache_read_tokens=500,
+            cache_write_tokens=9)
     ],
     "ambiguous": [
         llm("call", 1, 2, tokens=(5000, 0), model_requested="cached", cache_read_tokens=3000,
@@ -50,12 +51,15 @@ CASES: Mapping[str, list[Row]] = {
         llm("mine", 3, 4, parent="agent", tokens=(2000, 200), model_requested="our-own-model"),
     ],
     "free of tokens": [llm("call", 1, 2, tokens=(0, 0), model_requested="our-own-model")],
-    "answer from a cache": [llm("call", 1, 2, tokens=(1000, 100), model_requested="plain", cached_answer=True)],
+    "answer from a cache": [
+        llm("call", 1, 2, tokens=(1000, 100), model_requested="plain", cached_answer=True)
+    ],
     "unknown usage": [llm("call", 1, 2, model_requested="plain")],
     "output unknown": [llm("call", 1, 2, model_requested="plain", input_tokens=1000)],
     "own GPUs": [llm("call", 1, 2, tokens=(1000, 100), model_requested="own/model-7b")],
     "own GPUs by address": [
-        llm("call", 1, 2, tokens=(1000, 100), model_requested="plain", server_address="10.0.0.1", server_port=8000)
+        llm("call", 1, 2, tokens=(1000, 100), model_requested="plain", server_address="10.0.0.1",
+            server_port=8000)
     ],
     "catalogue tier": [
         llm("call", 1, 2, tokens=(200_001, 0), model_requested="claude-sonnet-4-5", provider="anthropic")
@@ -127,14 +131,14 @@ def test_half_a_unit_goes_to_the_even_one(seen: Seen) -> None:
 
 
 def test_an_ambiguous_input_has_a_band(seen: Seen) -> None:
-    """Where nobody knows whether input holds the cache, both readings are priced; the declared one is the cost."""
+    """Where nobody knows whether input holds the cache, both readings are priced, the declared one first."""
     low, high = seen.figures("ambiguous", "token_cost_low_usd", "token_cost_high_usd")
 
     assert (low, high) == (23_000 * MICRO, 53_000 * MICRO)
 
 
 def test_an_unpriced_model_is_never_free(seen: Seen) -> None:
-    """Its share is missing from the total and shown as missing; no cost multiplier is made of half a total."""
+    """Its share of the total is shown as missing; no cost multiplier is made of half a total."""
     assert seen.steps["unpriced"]["mine"]["token_cost_usd"] is None
     assert seen.figures("unpriced", "total_cost_usd", "priced_ratio", "cost_multiplier") == (
         3000 * MICRO,
@@ -175,13 +179,13 @@ def test_a_new_price_does_not_change_what_was_paid(tmp_path: Path) -> None:
 
 
 def test_gpu_money_follows_the_first_token(tmp_path: Path) -> None:
-    """Time to the first token less the queue is the prompt's, the rest the answer's; without it by weights."""
+    """Time to the first token less the queue is the prompt's, the rest the answer's; else weights decide."""
     own = make_settings(tmp_path).deployments[0]
     cases = {
         "timed": [
             agent("agent", 0, 9),
-            llm("call", 1, 5, parent="agent", tokens=(1000, 100), model_requested="own/m", finish_reason="stop",
-                ttft_ns=1_500_000_000, queue_ns=500_000_000),
+            llm("call", 1, 5, parent="agent", tokens=(1000, 100), model_requested="own/m",
+                finish_reason="stop", ttft_ns=1_500_000_000, queue_ns=500_000_000),
         ],
         "weighed": [llm("call", 10, 14, tokens=(600, 100), model_requested="own/m", finish_reason="stop")],
     }  # fmt: skip

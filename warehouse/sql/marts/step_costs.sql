@@ -10,6 +10,7 @@ exact as (
         is_declared,
         paid_by,
         source,
+        price_id,
         case
             when input_tokens = 0 and output_tokens = 0 then 0
             when paid_by <> 'tokens' then 0
@@ -34,6 +35,7 @@ rounded as (
         is_declared,
         paid_by,
         source,
+        price_id,
         -- The cast rounds a half up; a half that met an odd digit goes back to the even one.
         case
             when
@@ -49,6 +51,7 @@ select
     node,
     any_value(paid_by) as paid_by,
     max(source) filter (where is_declared) as source,
+    max(price_id) filter (where is_declared) as price_id,
     max(cost_usd) filter (where is_declared) as cost_usd,
     min(cost_usd) as low_usd,
     max(cost_usd) as high_usd

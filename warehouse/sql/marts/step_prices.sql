@@ -49,6 +49,7 @@ priced as (
     select
         n.node,
         n.is_declared,
+        t.price_id,
         t.input_usd::decimal(24, 18) as input_usd,
         coalesce(t.cache_read_usd, t.input_usd)::decimal(24, 18) as cache_read_usd,
         coalesce(t.cache_write_usd, t.input_usd)::decimal(24, 18) as cache_write_usd,
@@ -111,6 +112,7 @@ select
     case when a.paid_by = 'tokens' then p.cache_write_usd else 0 end as cache_write_usd,
     case when a.paid_by = 'tokens' then p.cache_write_1h_usd else 0 end as cache_write_1h_usd,
     case when a.paid_by = 'tokens' then p.output_usd else 0 end as output_usd,
-    case when a.paid_by = 'tokens' then p.source end as source
+    case when a.paid_by = 'tokens' then p.source end as source,
+    case when a.paid_by = 'tokens' then p.price_id end as price_id
 from paid as a
 left join priced as p on a.node = p.node and a.is_declared = p.is_declared

@@ -46,6 +46,7 @@ pieces as (
         s.error_type,
         s.status,
         s.args_hash,
+        s.payload_bytes,
         s.args_shape_hash,
         s.result_hash,
         s.tool_schema_provenance,
@@ -94,6 +95,7 @@ select
     case
         when a.node is not null and not a.is_last then 'retried'
         when a.node is not null and p.kind = 'llm' and u.is_loop then 'loop'
+        when p.counted and g.node is not null then 'loop'
     end as bucket,
     f.input_tokens,
     f.input_tokens_high,
@@ -115,6 +117,7 @@ select
     f.finish_reason,
     f.asked_tool,
     p.args_hash,
+    p.payload_bytes,
     p.args_shape_hash,
     p.result_hash,
     c.cost_usd as token_cost_usd,
@@ -122,6 +125,7 @@ select
     c.high_usd as token_cost_high_usd,
     f.reported_cost_usd,
     c.source as price_source,
+    c.price_id,
     p.simulated
 from pieces as p
 left join step_figures as f on p.node = f.node
@@ -137,3 +141,4 @@ left join step_costs as c on p.node = c.node
 left join step_resent as h on p.node = h.node
 left join tool_calls as o on p.node = o.node
 left join trunks as b on p.node = b.node
+left join step_loops as g on p.node = g.node

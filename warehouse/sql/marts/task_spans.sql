@@ -71,6 +71,7 @@ select
     s.replica,
     s.input_hash,
     s.args_hash,
+    coalesce(s.args_bytes + s.result_bytes, s.args_bytes, s.result_bytes) as payload_bytes,
     s.args_shape_hash,
     s.result_hash,
     coalesce(s.simulated, false) as simulated,

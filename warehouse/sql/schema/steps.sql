@@ -48,6 +48,7 @@ create table steps (
     finish_reason varchar,
     asked_tool boolean,
     args_hash varchar,
+    payload_bytes bigint, -- of a tool: arguments and result
     args_shape_hash varchar,
     result_hash varchar,
     token_cost_usd decimal(38, 12),
@@ -55,5 +56,6 @@ create table steps (
     token_cost_high_usd decimal(38, 12),
     reported_cost_usd decimal(38, 12),
     price_source varchar,
+    price_id varchar, -- row of token_prices that priced the declared reading
     simulated boolean not null
 )
