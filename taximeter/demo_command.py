@@ -94,9 +94,9 @@ def _play(values: Settings, data: Path) -> None:
 
 
 def _is_in(values: Settings) -> bool:
-    """Tell whether everything sent has become reports: no block waits and the ledger has states."""
-    folder = DataFolder(values.data)
-    if any(folder.inbox.iterdir()) or not any(folder.loaded.iterdir()):
+    """Tell whether everything that was sent is in the figures: decoded, loaded and refreshed."""
+    edge = house.ask(f"http://{values.collector.host}:{values.collector.http_port}/healthz")
+    if edge is None or edge["decoded_block"] < edge["durable_block"]:
         return False
-    url = f"{values.warehouse_url}/v1/reports"
-    return house.answers(f"{url}/tasks?format=csv") and house.answers(f"{url}/idle_waste?format=csv")
+    store = house.ask(f"{values.warehouse_url}/v1/health")
+    return bool(store and store["is_current"])

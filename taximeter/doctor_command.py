@@ -67,8 +67,8 @@ def _programs_run(values: Settings) -> Finding:
         return Finding(
             "ok", "programs", f"collector, warehouse and dashboard answer; see {values.dashboard_url}"
         )
-    if DataFolder(values.data).server.exists():
-        return Finding("note", "programs", "a warehouse serves this folder, not every program answers")
+    if house.answers(f"{values.warehouse_url}/v1/health"):
+        return Finding("note", "programs", "the warehouse answers, not every program does")
     return Finding("note", "programs", "none runs; start them with `taximeter up`")
 
 

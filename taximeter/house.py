@@ -1,10 +1,11 @@
 """All programs on one machine: which are started, with which settings, and when the house is ready."""
 
 import contextlib
+import json
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from taximeter import ports, programs, supervisor
 from taximeter.clock import SYSTEM_CLOCK, Clock
@@ -98,6 +99,16 @@ def answers(url: str) -> bool:
             return bool(answer.status == 200)  # noqa: PLR2004
     except OSError:
         return False
+
+
+def ask(url: str) -> dict[str, Any] | None:
+    """Read the JSON object that `url` answers with; None where nobody answers."""
+    try:
+        with urllib.request.urlopen(url, timeout=2) as answer:  # noqa: S310 - http addresses of the settings
+            found: dict[str, Any] = json.loads(answer.read())
+    except (OSError, ValueError):
+        return None
+    return found
 
 
 def is_ready(settings: Settings) -> bool:

@@ -4,6 +4,7 @@ import importlib
 from pathlib import Path
 
 from taximeter import programs, settings
+from taximeter.errors import BusyError
 from taximeter.layout import DataFolder
 from taximeter.say import say
 
@@ -18,9 +19,10 @@ def run(paths: list[Path], config: Path | None, data: Path | None) -> int:
     if config is not None:
         arguments += ["--config", str(config)]
     status = programs.run("collector.importing", arguments)
-    if DataFolder(values.data).server.exists():
+    try:
+        importlib.import_module("warehouse").load_once(values)
+    except BusyError:
         say("The running warehouse loads it; ask `taximeter report tasks`.")
     else:
-        importlib.import_module("warehouse").load_once(values)
         say(f"Loaded into {DataFolder(values.data).database}; ask `taximeter report tasks`.")
     return status
