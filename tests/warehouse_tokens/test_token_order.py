@@ -66,8 +66,8 @@ def emptied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         yield warehouse
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(seed=st.integers(0, 10**9), blocks=st.integers(1, 4))
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 10**9), blocks=st.integers(2, 3))
 def test_the_order_of_arrival_changes_no_figure(
     at_once: dict[str, list[str]], emptied: Store, seed: int, blocks: int
 ) -> None:

@@ -109,7 +109,7 @@ def test_a_tasks_factors_are_its_multiplier(warehouse: Store) -> None:
 
 
 def test_tasks_without_a_multiplier_are_left_out_and_counted(warehouse: Store) -> None:
-    """A task without an answer is in no factor; the report says how many there are, `no_answer` which and why."""
+    """A task without an answer is in no factor; the report counts them, `no_answer` says which and why."""
     assert rows(warehouse, "multipliers")[0]["tasks_left_out"] == 1
     assert [(row["task_id"], row["reason"]) for row in rows(warehouse, "no_answer")] == [
         (trace_of("no answer"), "the last answer was cut")
@@ -160,7 +160,7 @@ def test_retries_show_what_was_thrown_away(warehouse: Store) -> None:
 
 
 def test_loops_and_duplicates_are_found(warehouse: Store) -> None:
-    """A proved repeat is a counted loop with its round's tokens, and a duplicate that a cache could answer."""
+    """A proved repeat is a counted loop with its round's tokens, and a duplicate for a cache."""
     (loop,) = [row for row in rows(warehouse, "loops") if row["is_counted"]]
     (duplicate,) = rows(warehouse, "duplicate_tools")
 

@@ -26,7 +26,9 @@ known as (
         s.role,
         case
             when s.role in ('llm', 'embedding') then s.role
-            when s.role in ('gateway', 'server') and (s.has_usage or s.model_requested is not null or s.model_response is not null)
+            when
+                s.role in ('gateway', 'server')
+                and (s.has_usage or s.model_requested is not null or s.model_response is not null)
                 then case when s.operation ilike '%embed%' then 'embedding' else 'llm' end
         end as could_serve,
         s.has_usage
@@ -67,7 +69,8 @@ walk as (
         end as anchor_serves,
         case
             when k.role in ('llm', 'embedding') then k.role
-            when w.role in ('agent', 'tool', 'retrieval') or coalesce(w.serves, w.anchor_serves) is null then k.could_serve
+            when w.role in ('agent', 'tool', 'retrieval') or coalesce(w.serves, w.anchor_serves) is null
+                then k.could_serve
         end as serves,
         case when w.role in ('agent', 'tool', 'retrieval') then w.node else w.scope end as scope,
         case when w.role = 'agent' then w.node else w.agent end as agent,

@@ -10,6 +10,7 @@ exact as (
         is_declared,
         paid_by,
         source,
+        known_ns,
         price_id,
         case
             when input_tokens = 0 and output_tokens = 0 then 0
@@ -35,6 +36,7 @@ rounded as (
         is_declared,
         paid_by,
         source,
+        known_ns,
         price_id,
         -- The cast rounds a half up; a half that met an odd digit goes back to the even one.
         case
@@ -51,6 +53,7 @@ select
     node,
     any_value(paid_by) as paid_by,
     max(source) filter (where is_declared) as source,
+    max(known_ns) filter (where is_declared) as known_ns,
     max(price_id) filter (where is_declared) as price_id,
     max(cost_usd) filter (where is_declared) as cost_usd,
     min(cost_usd) as low_usd,

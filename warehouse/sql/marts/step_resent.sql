@@ -1,6 +1,6 @@
 -- grain: one row per counted model call row of a touched task that is not a roll-up: its thread and what it sent again
 -- inputs: step_lines, step_figures, step_rows, step_attempts, task_spans, task_facts, touched_tasks, task_tokens, steps
--- law: DESIGN 3.8. A thread is a line of work and a model; the root lines of a session's tasks are one. Resent is
+-- law: a thread is a line of work and a model; the root lines of a session's tasks are one. Resent is
 --      what the thread's latest answered call that had ended left behind, schemas and reasoning apart. A call
 --      with less than half the input of its thread's first call is a side call: it resends nothing and nothing
 --      follows it

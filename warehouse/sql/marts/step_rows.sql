@@ -25,7 +25,12 @@ served as (
 rows_of_steps as (
     select node, kind, call, why, is_try from served
     union all
-    select s.node, 'llm', coalesce(w.call, v.call, s.node), case when w.node is null then 'a try without tokens of its own' end, w.node is not null
+    select
+        s.node,
+        'llm',
+        coalesce(w.call, v.call, s.node),
+        case when w.node is null then 'a try without tokens of its own' end,
+        w.node is not null
     from task_spans as s
     inner join span_tree as t on s.node = t.node
     left join tries_with_usage as w on s.node = w.node

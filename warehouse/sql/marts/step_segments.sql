@@ -1,6 +1,6 @@
 -- grain: one row per counted model call or embedding row and stretch of its prompt or of its output
 -- inputs: step_figures, step_rows, step_lines, step_attempts, step_resent, step_loops, task_passes
--- law: DESIGN 3.8. A prompt is schema, resent, fresh in that order; from_tokens and to_tokens are places in it. A
+-- law: a prompt is schema, resent, fresh in that order; from_tokens and to_tokens are places in it. A
 --      roll-up's tokens have no order that anyone knows: they are unsplit. Reasoning stands apart, but not in a
 --      task of one call, which is its own single pass
 create or replace temp table step_segments as

@@ -125,6 +125,7 @@ select
     c.high_usd as token_cost_high_usd,
     f.reported_cost_usd,
     c.source as price_source,
+    c.known_ns as price_known_ns,
     c.price_id,
     p.simulated
 from pieces as p

@@ -1,7 +1,7 @@
 -- grain: one row per task that has model calls: its first prompt and its answer
 -- inputs: step_lines, step_figures, step_rows, step_attempts, task_spans
--- law: DESIGN 3.8. first is the task's first counted attempt that was not tried again. answer is the last attempt of the
---      root line's last agent, if it asked for no tool and was not cut. A model whose first prompt in an agent
+-- law: first is the task's first counted attempt that was not tried again. answer is the last attempt of the root
+--      line's last agent, if it asked for no tool and was not cut. A model whose first prompt in an agent
 --      is less than half of another's there (titles, quota checks) is beside the agent's work: neither is its
 create or replace temp table task_passes as
 with

@@ -42,23 +42,27 @@ known as (
 ),
 
 tools as (
-    select task_id, step_id, tool_name, agent, round, start_ns, end_ns, status
+    select
+        task_id,
+        tool_name,
+        coalesce(agent, '') as agent,
+        round,
+        start_ns,
+        greatest(end_ns, start_ns + 1) as after_ns,
+        status
     from counted
     where kind = 'tool'
 ),
 
 tool_retries as (
-    select f.task_id, count(distinct f.step_id) as tool_retries
-    from tools as f
-    inner join tools as n
-        on
-            f.task_id = n.task_id
-            and f.tool_name = n.tool_name
-            and n.start_ns >= f.end_ns
-            and f.step_id <> n.step_id
-            and f.agent is not distinct from n.agent
-            and coalesce(n.round, 0) - coalesce(f.round, 0) between 0 and 1
-    where f.status = 'error'
+    select f.task_id, count(*) as tool_retries
+    from (select * from tools where status = 'error') as f
+    asof inner join (
+        select task_id, tool_name, agent, start_ns, min(round) as round from tools
+        group by task_id, tool_name, agent, start_ns
+    ) as n
+        on f.task_id = n.task_id and f.tool_name = n.tool_name and f.agent = n.agent and f.after_ns <= n.start_ns
+    where coalesce(n.round, 0) - coalesce(f.round, 0) between 0 and 1
     group by f.task_id
 ),
 

@@ -1,7 +1,7 @@
 -- grain: one row per task
 -- inputs: touched_tasks, task_tokens, task_buckets, steps, step_gpu, task_waits, setting
--- law: total cost is token, GPU and waiting cost, of each what is known; null where nothing is. A multiplier needs all of
---      its task known: usage, prices, the GPU's cost and the single pass
+-- law: total cost is token, GPU and waiting cost, of each what is known; null where nothing is. A multiplier needs
+--      all of its task known: usage, prices, the GPU's cost and the single pass
 insert into tasks by name
 with
 touched as (

@@ -1,6 +1,6 @@
 -- grain: one row per trace that changed and key that may join it to other traces
 -- inputs: dirty_traces, spans
--- law: every changed trace that has spans has its own key; traces of one task share a key, and no tenant joins another's
+-- law: every changed trace has its own key; traces of one task share a key, and no tenant joins another's
 create or replace temp table touched_keys as
 with
 changed as (

@@ -35,7 +35,7 @@ keyed as (
 ),
 
 traces as (
-    select trace_id, min(start_ns) as start_ns, list(join_key order by join_key like 'trace/%' || trace_id desc, join_key) as join_keys
+    select trace_id, min(start_ns) as start_ns, list(join_key order by join_key) as join_keys
     from keyed
     group by trace_id
 ),

@@ -23,7 +23,9 @@ edges as (
 concurrency as (
     select profile, max(in_flight) as peak_concurrency
     from (
-        select profile, sum(change) over (partition by profile order by t_ns, change rows unbounded preceding) as in_flight
+        select
+            profile,
+            sum(change) over (partition by profile order by t_ns, change rows unbounded preceding) as in_flight
         from edges
     )
     group by profile

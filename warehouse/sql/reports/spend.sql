@@ -30,7 +30,8 @@ tokens as (
             when 'task_type' then l.label
             when 'tenant' then l.label
             when 'session' then l.label
-            else error('spend: group_by is one of all, model, provider, deployment, task, agent, task_type, tenant, session')
+            else error('spend: group_by is one of all, model, provider, deployment, task, agent, task_type, tenant, '
+                || 'session')
         end as group_key,
         s.token_cost_usd
     from steps as s

@@ -1,17 +1,38 @@
 -- grain: step, and the spans beside it that could have been one (counted tells)
--- inputs: steps, step_gpu, deployments
+-- inputs: steps, step_gpu, gpu_ledger
 -- law: counted rows sum to the task; cost_usd is token and GPU cost, null where unknown
 -- params: task_id
 with
+-- How sure the ledger is of what a deployment served in a quarter-hour: as sure as of the least sure of its parts.
+served as (
+    select
+        quarter_ns,
+        deployment,
+        case
+            when bool_or(provenance = 'simulated') then 'simulated'
+            when bool_and(provenance = 'measured') then 'measured'
+            else 'estimated'
+        end as provenance
+    from gpu_ledger
+    where state = 'serving'
+    group by quarter_ns, deployment
+),
+
 gpu as (
     select
-        task_id,
-        step_id,
-        case when count(*) = count(cost_usd) then sum(cost_usd) end as cost_usd,
-        sum(gpu_ns) as gpu_ns
-    from step_gpu
-    where $task_id is null or task_id = $task_id
-    group by task_id, step_id
+        g.task_id,
+        g.step_id,
+        case when count(*) = count(g.cost_usd) then sum(g.cost_usd) end as cost_usd,
+        sum(g.gpu_ns) as gpu_ns,
+        case
+            when bool_or(d.provenance = 'simulated') then 'simulated'
+            when bool_and(coalesce(d.provenance, '') = 'measured') then 'measured'
+            else 'estimated'
+        end as provenance
+    from step_gpu as g
+    left join served as d on g.quarter_ns = d.quarter_ns and g.deployment = d.deployment
+    where $task_id is null or g.task_id = $task_id
+    group by g.task_id, g.step_id
 ),
 
 counted as (
@@ -86,14 +107,14 @@ select
     s.token_provenance,
     case
         when not s.counted or s.paid_by = 'nothing' then null
-        when s.paid_by = 'gpu' and g.cost_usd is not null then 'estimated'
+        when s.paid_by = 'gpu' and g.cost_usd is not null then g.provenance
+        when s.paid_by = 'tokens' and s.token_cost_usd is not null and s.simulated then 'simulated'
         when s.paid_by = 'tokens' and s.token_cost_usd is not null then 'estimated'
         else 'unknown'
     end as cost_provenance,
     case
         when s.paid_by <> 'gpu' or s.paid_by is null then null
-        when g.gpu_ns is null then 'unknown'
-        else 'estimated'
+        else coalesce(g.provenance, 'unknown')
     end as gpu_provenance,
     s.simulated
 from steps as s

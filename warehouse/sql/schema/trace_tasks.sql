@@ -1,5 +1,5 @@
 -- One row per trace: the task it belongs to (its own id, unless a link or a task key joins traces).
--- join_keys: what may join it to other traces, its own id first; start_ns: its earliest span.
+-- join_keys: what may join it to other traces, its own id among them; start_ns: its earliest span.
 create table trace_tasks (
     trace_id varchar not null,
     task_id varchar not null,
