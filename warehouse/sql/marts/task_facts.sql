@@ -1,8 +1,8 @@
 -- grain: one row per task
 -- inputs: task_spans, span_tree, setting
 -- law: a trace in which no span tells of agent work is no task. A root has no parent, or is where a service took
---      over from a parent that nobody sent (kind server or consumer). A task is open while a trace of it has no root or a parent is missing, until it timed out; it is
---      interrupted if it timed out without a root. Of several roots the last that ended tells the outcome
+--      over from a parent that nobody sent (kind server or consumer). A task is open while a trace of
+--      it has no root or a parent is missing, until it timed out; it is interrupted if it timed out without a root. Of several roots the last that ended tells the outcome
 create or replace temp table task_facts as
 with
 placed as (

@@ -1,7 +1,8 @@
 -- grain: day x group
 -- inputs: steps, tasks, step_gpu, task_waits, gpu_ledger, deployments
--- law: the days sum to the range in every zone, and every grouping to the same total. Idle money that no task of
---      the grouping caused stands under the null group; a cost is what is known of it, null where nothing is; unknown_costs counts what is missing
+-- law: the days sum to the range in every zone, and every grouping to the same total. A cost is what is known of
+--      it, null where nothing is; unknown_costs counts what is missing. Idle money that no task of the grouping
+--      caused stands under the null group
 -- params: group_by=all
 with
 labels as (
