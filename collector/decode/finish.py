@@ -130,9 +130,11 @@ def _flags() -> pl.Expr:
     threshold = pl.col("@trace_state").str.extract(r"(?:^|,)\s*ot=(?:[^,]*;)?th:([0-9a-f]{1,14})", 1)
     tests = {
         "attributes_dropped": pl.col("@dropped_attributes") > 0,
+        "cache_added": pl.col("@cache_added"),
         "cut_content": pl.col("@cut"),
         "end_before_start": pl.col("@backward"),
         "head_sampled": threshold.str.strip_chars("0") != "",
+        "reasoning_added": pl.col("@reasoning_added"),
     }
     flags = pl.concat_list(
         pl.when(test.fill_null(False)).then(pl.lit(name)) for name, test in tests.items()

@@ -18,8 +18,9 @@ def settle_usage(frame: pl.DataFrame) -> pl.DataFrame:
     """Rewrite the token columns in their canonical meaning and say how sure that is.
 
     Reads the token columns, `extra_input_tokens` and `extra_output_tokens` (billed beside the usage, added
-    once), `@includes_cache`, `@includes_reasoning`, `@total_proves` and `@cache_refused`. Adds `inclusivity`
-    and `input_tokens_high`.
+    once), `@includes_cache`, `@includes_reasoning`, `@total_proves` and `@cache_refused`. Adds `inclusivity`,
+    `input_tokens_high`, and whether a part was added to what the source said: `@cache_added`,
+    `@reasoning_added`.
     """
     billed = frame.with_columns(
         input_tokens=INPUT + pl.col("extra_input_tokens").fill_null(0),
@@ -32,6 +33,8 @@ def settle_usage(frame: pl.DataFrame) -> pl.DataFrame:
     open_question = (CACHE > 0) & includes.is_null()
     reasoning_apart = ~pl.coalesce("@proof", "@includes_reasoning").fill_null(True)
     return proofs.with_columns(
+        (apart & INPUT.is_not_null()).alias("@cache_added"),
+        (reasoning_apart & (REASONING > 0) & OUTPUT.is_not_null()).alias("@reasoning_added"),
         input_tokens=pl.when(half_known).then(None).when(apart).then(INPUT + CACHE).otherwise(INPUT),
         input_tokens_high=pl.when(open_question & ~half_known).then(INPUT + CACHE),
         output_tokens=pl.when(reasoning_apart).then(OUTPUT + REASONING).otherwise(OUTPUT),
