@@ -1,6 +1,6 @@
 -- grain: one row per call that tells of more than one try: how many tries its own spans tell of
 -- inputs: task_spans, span_tree, call_views, tries_with_usage
--- law: A7 of the reference: the strongest signal, never their sum. A failed HTTP request, gateway request or inner
+-- law: the strongest signal, never their sum. A failed HTTP request, gateway request or inner
 --      call is a try if another of its kind followed; a failed attempt span always is. Of nested views of one
 --      failure the innermost counts. Tries that carry usage have rows of their own and are among these
 create or replace temp table call_tries as

@@ -1,6 +1,6 @@
 -- grain: one row per span that acts as a model call (or embedding), with the call that it is a view of
 -- inputs: task_spans, span_tree
--- law: A3 of the reference. A call below a call is the same call; a call above two or more that do not overlap, or
+-- law: A call below a call is the same call; a call above two or more that do not overlap, or
 --      that answer under different ids, is their roll-up. Of one call the outermost counts. Spans of one task
 --      with one response id and overlapping times are one call wherever they hang: the earliest, longest counts
 create or replace temp table call_views as

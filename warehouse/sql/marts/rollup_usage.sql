@@ -1,6 +1,6 @@
 -- grain: one row per span that carries usage and sums up others: an agent, a wrapper, a call above several calls
 -- inputs: task_spans, span_tree, call_views, calls
--- law: A4 of the reference. Its usage is read only if nothing below it has usage that is read; then it is the only
+-- law: Its usage is read only if nothing below it has usage that is read; then it is the only
 --      source, and the number of calls is unknown unless calls without usage stand below it. A cumulative figure
 --      counts by its difference to the agent's figure before. excess_tokens is what a declared sum says beyond its
 --      parts; above is the nearest such span above

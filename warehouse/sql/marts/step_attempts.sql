@@ -1,7 +1,7 @@
 -- grain: one row per counted model call or embedding row that is not a roll-up: which call it is a try of
 -- inputs: task_spans, step_rows, call_tries
 -- law: a failed call and the next counted step under its parent are one call, if that is of the same kind and its
---      content is not known to differ (A15 of the reference). attempts sums over a call to the strongest signal
+--      content is not known to differ. attempts sums over a call to the strongest signal
 --      of tries; tries that no row stands for are added to the last row
 create or replace temp table step_attempts as
 with recursive

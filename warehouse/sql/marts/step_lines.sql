@@ -1,6 +1,6 @@
 -- grain: one row per counted step: where in the work of the task's agents it stands
 -- inputs: task_spans, span_tree, step_rows, step_figures, step_attempts
--- law: A13 of the reference. A line is the nearest wall above (agent or tool) and the sidechain; a round is one call
+-- law: A line is the nearest wall above (agent or tool) and the sidechain; a round is one call
 --      and the tools that start in its line at or after it and before the line's next call. Rounds are numbered
 --      per task by the start of their call; a tool with no call before it has none
 --   is_root  whether the step stands on the outermost line that has model calls

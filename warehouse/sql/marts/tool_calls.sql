@@ -1,6 +1,6 @@
 -- grain: one row per tool span, with the tool call that it is a view of and the call's own work
 -- inputs: task_spans, span_tree
--- law: A9 of the reference. A tool in a tool is one call only if the call ids agree, or the names do where no ids
+-- law: A tool in a tool is one call only if the call ids agree, or the names do where no ids
 --      differ and the outer one runs no agent of its own; the outermost counts. Work is the innermost figure
 --      that measures it: an execution span, else what a view says, else the whole time less the waits for a
 --      person; null where only the whole time is known

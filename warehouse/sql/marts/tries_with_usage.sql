@@ -1,6 +1,6 @@
 -- grain: one row per failed or given-up try that tells its own tokens and stands inside the call that was answered
 -- inputs: task_spans, span_tree, call_views
--- law: A3 and A8 of the reference: such tokens were worked or billed, and the call's own figure does not hold them.
+-- law: such tokens were worked or billed, and the call's own figure does not hold them.
 --      They are attempt spans that failed, failed inner requests, and engine spans that another engine span followed
 create or replace temp table tries_with_usage as
 with

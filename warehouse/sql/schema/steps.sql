@@ -56,6 +56,7 @@ create table steps (
     token_cost_high_usd decimal(38, 12),
     reported_cost_usd decimal(38, 12),
     price_source varchar,
+    price_known_ns bigint, -- the edition of the price book that priced it, null unless it is priced by tokens
     price_id varchar, -- row of token_prices that priced the declared reading
     simulated boolean not null
 )
