@@ -15,7 +15,6 @@ placed as (
         r.start_ns,
         t.scope,
         t.depth,
-        t.step as step_above,
         coalesce(c.agent_name, s.agent_name, a.agent_name) as agent,
         case
             when coalesce(c.agent_id, s.agent_id) is distinct from a.agent_id then coalesce(c.agent_id, s.agent_id)
@@ -84,7 +83,6 @@ select
     l.task_id,
     l.scope,
     l.side,
-    l.step_above,
     l.agent,
     l.model,
     coalesce(l.level = r.level, false) as is_root,

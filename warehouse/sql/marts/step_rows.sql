@@ -2,7 +2,6 @@
 -- inputs: task_spans, span_tree, call_views, calls, call_tries, tries_with_usage, tool_calls, rollup_usage
 -- law: every counted token, call and tool call of a task is in exactly one row with counted
 --   call  the span that counts for this one; of a counted row the row itself
---   fill  where the figures of a model call come from: its own row in calls, else the span
 create or replace temp table step_rows as
 with
 served as (
