@@ -18,9 +18,10 @@ from warehouse.inbox import waiting
 from warehouse.load import Summary, load_all, write_loaded
 from warehouse.migrate import migrate
 from warehouse.owner import open_for_reading, open_for_writing, read_server
-from warehouse.parameters import Value
+from warehouse.parameters import Value, parse_instant
 from warehouse.refresh import refresh
 from warehouse.reports import find_report, read_reports, run_report
+from warehouse.reprice import reprice as change_prices
 from warehouse.table_text import to_table
 
 PATIENCE_S = 10.0
@@ -86,6 +87,32 @@ def answer(
     if output == "table" and sys.stdout.isatty():
         return to_table(table, shutil.get_terminal_size().columns).encode()
     return written.write(table)
+
+
+def reprice(
+    settings: Settings, since: Value, until: Value, *, write: bool, clock: Clock = SYSTEM_CLOCK
+) -> pa.Table:
+    """Price the steps of a range by today's price book, and tell what that changes; only `write` keeps it.
+
+    Args:
+        settings: whose price file holds.
+        since: from when, in the forms that reports take: 7d, 2026-11-01, 2026-11-01T08:00Z.
+        until: up to when, not included; none for now.
+        write: keep the new prices.
+        clock: what the range counts back from.
+
+    Raises:
+        BusyError: a server has the folder; it must be stopped first.
+        TaximeterError: there is no data, or an instant is none.
+    """
+    now_ns = clock.now_ns()
+    since_ns = parse_instant("since", since, now_ns)
+    until_ns = now_ns if until is None else parse_instant("until", until, now_ns)
+    folder = DataFolder(settings.data)
+    _require_data(folder)
+    with _open_patiently(folder.make(), settings, clock) as connection:
+        _bring_up_to_date(connection, folder, settings, clock)
+        return change_prices(connection, settings, clock, since_ns=since_ns, until_ns=until_ns, write=write)
 
 
 def list_reports() -> str:

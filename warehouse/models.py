@@ -42,6 +42,7 @@ TOKEN_MODELS: tuple[Model, ...] = (
     Model("step_lines", "temp"),
     Model("step_loops", "temp"),
     Model("step_deployments", "temp"),
+    Model("price_editions_before", "temp"),
     Model("step_prices", "temp"),
     Model("step_costs", "temp"),
     Model("task_facts", "temp"),

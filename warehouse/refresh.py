@@ -35,30 +35,40 @@ def refresh(connection: DuckDBPyConnection, settings: Settings, clock: Clock) ->
     Raises:
         SettingsError: the user's price file cannot be used; all figures stay as they were.
     """
+    with connection.cursor() as cursor:
+        cursor.begin()
+        done = compute(cursor, settings, clock)
+        cursor.commit()
+    return done
+
+
+def compute(cursor: DuckDBPyConnection, settings: Settings, clock: Clock) -> LastRefresh:
+    """Do what `refresh` does inside a transaction of the caller, who commits it or rolls it back.
+
+    Raises:
+        SettingsError: the user's price file cannot be used.
+    """
     started_s = clock.monotonic_s()
     now_ns = clock.now_ns()
     intake = look(DataFolder(settings.data))
-    with connection.cursor() as cursor:
-        cursor.begin()
-        _set(cursor, settings, now_ns)
-        configuration = _configuration(settings)
-        if _is_new(cursor, configuration):
-            config_rows.write(cursor, settings)
-            cursor.execute(query("refresh/all_traces"))
-            cursor.execute(query("refresh/all_times"), {"now_ns": now_ns})
-        cursor.execute(query("refresh/passing_times"), {"now_ns": now_ns})
-        cursor.execute(query("refresh/passing_traces"))
-        prices.prepare(cursor, settings, now_ns)
-        skus.prepare(cursor)
-        for model in MODELS:
-            _run(cursor, model)
-        for table in ("dirty_traces", "dirty_times", "refreshes", "intake"):
-            _empty(cursor, "whole", table)
-        cursor.execute(query("refresh/remember_intake"), {"looked_ns": now_ns, **intake._asdict()})
-        took_ns = round((clock.monotonic_s() - started_s) * NS_PER_S)
-        done = LastRefresh(now_ns, took_ns, configuration)
-        cursor.execute(query("refresh/remember"), done._asdict())
-        cursor.commit()
+    _set(cursor, settings, now_ns)
+    configuration = _configuration(settings)
+    if _is_new(cursor, configuration):
+        config_rows.write(cursor, settings)
+        cursor.execute(query("refresh/all_traces"))
+        cursor.execute(query("refresh/all_times"), {"now_ns": now_ns})
+    cursor.execute(query("refresh/passing_times"), {"now_ns": now_ns})
+    cursor.execute(query("refresh/passing_traces"))
+    prices.prepare(cursor, settings, now_ns)
+    skus.prepare(cursor)
+    for model in MODELS:
+        _run(cursor, model)
+    for table in ("dirty_traces", "dirty_times", "refreshes", "intake"):
+        _empty(cursor, "whole", table)
+    cursor.execute(query("refresh/remember_intake"), {"looked_ns": now_ns, **intake._asdict()})
+    took_ns = round((clock.monotonic_s() - started_s) * NS_PER_S)
+    done = LastRefresh(now_ns, took_ns, configuration)
+    cursor.execute(query("refresh/remember"), done._asdict())
     return done
 
 

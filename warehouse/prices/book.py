@@ -1,7 +1,6 @@
 """Keeps the price tables true to the names that spans used, the lists and the user's file."""
 
 import hashlib
-from importlib.resources import files
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,12 +9,14 @@ from duckdb import DuckDBPyConnection
 from taximeter.settings import Settings
 from warehouse.prices import catalogue, gpu_list, user_file
 from warehouse.prices.compose import compose
-from warehouse.prices.rows import GpuPrice, TokenPrice
+from warehouse.prices.rows import TokenPrice
+from warehouse.queries import query
 
 _USD = pa.decimal128(38, 18)
 _TOKEN_SCHEMA = pa.schema(
     [
         ("price_id", pa.string()),
+        ("known_ns", pa.int64()),
         ("model", pa.string()),
         ("from_ns", pa.int64()),
         ("to_ns", pa.int64()),
@@ -50,50 +51,50 @@ _GPU_SCHEMA = pa.schema(
 def prepare(connection: DuckDBPyConnection, settings: Settings, now_ns: int) -> None:
     """Bring the price tables up to date inside the refresh's transaction; cheap when nothing is new.
 
-    A changed price file makes every name be looked up again, so that later refreshes use it. What was priced
-    before stays as it was until it is refreshed for another reason.
+    Changed lists or a changed price file make a new edition, in which every name is looked up again. It prices
+    what arrives from now on and what had no price; steps that an older edition priced keep its price.
 
     Raises:
         SettingsError: the user's price file cannot be used.
     """
     own = user_file.read(settings.prices.file)
-    digest = _digest(settings.prices.file)
-    known = connection.execute("select digest from price_state").fetchone()
-    if known is None or known[0] != digest:
-        _start_again(connection, own, digest, now_ns)
-    for provider, model in _new_names(connection):
-        _add_name(connection, provider, model, own)
+    known_ns = _edition(connection, own, _digest(settings.prices.file), now_ns)
+    for provider, model in connection.execute(query("prices/new_names")).fetchall():
+        _add_name(connection, known_ns, (provider, model), own)
 
 
-def _start_again(connection: DuckDBPyConnection, own: user_file.UserPrices, digest: str, now_ns: int) -> None:
-    for table in ("gpu_prices", "token_prices", "price_names", "price_state"):
-        connection.execute(f"delete from {table}")  # noqa: S608 - the four names above
-    connection.execute("insert into price_state values (?, ?)", [digest, now_ns])
-    _insert(connection, "gpu_prices", _GPU_SCHEMA, [row._asdict() for row in _gpu_rows(own)])
-    connection.execute("insert into dirty_times values (0, ?)", [now_ns])
+def _edition(connection: DuckDBPyConnection, own: user_file.UserPrices, digest: str, now_ns: int) -> int:
+    """Find the instant that names today's edition of the book; a new one is later than all before it."""
+    newest = connection.execute(query("prices/newest_edition")).fetchone()
+    if newest and newest[0] == digest:
+        return int(newest[1])
+    known_ns = max(now_ns, int(newest[1]) + 1) if newest else now_ns
+    connection.execute("insert into price_state (digest, made_ns) values (?, ?)", [digest, known_ns])
+    connection.execute("delete from gpu_prices")
+    _insert(connection, "gpu_prices", _GPU_SCHEMA, [row._asdict() for row in gpu_list.read() + own.gpus])
+    connection.execute(query("prices/unpriced_traces"))
+    return known_ns
 
 
-def _gpu_rows(own: user_file.UserPrices) -> list[GpuPrice]:
-    return gpu_list.read() + own.gpus
-
-
-def _new_names(connection: DuckDBPyConnection) -> list[tuple[str, str]]:
-    return connection.execute(
-        files("warehouse").joinpath("sql/prices/new_names.sql").read_text(encoding="utf-8")
-    ).fetchall()
-
-
-def _add_name(connection: DuckDBPyConnection, provider: str, model: str, own: user_file.UserPrices) -> None:
+def _add_name(
+    connection: DuckDBPyConnection, known_ns: int, named: tuple[str, str], own: user_file.UserPrices
+) -> None:
+    provider, model = named
     listed = catalogue.find(provider or None, model)
     mine = own.for_model(provider or None, model)
     name = _price_name(listed[0] if listed else None, provider, model, own=bool(mine))
-    connection.execute("insert into price_names values (?, ?, ?)", [provider, model, name])
+    connection.execute(
+        "insert into price_names (known_ns, provider, model, priced_as) values (?, ?, ?, ?)",
+        [known_ns, provider, model, name],
+    )
     if name is None:
         return
-    have = connection.execute("select 1 from token_prices where model = ? limit 1", [name]).fetchone()
+    have = connection.execute(
+        "select 1 from token_prices where known_ns = ? and model = ? limit 1", [known_ns, name]
+    ).fetchone()
     if have is None:
         rows = compose(listed[1] if listed else [], mine)
-        _insert(connection, "token_prices", _TOKEN_SCHEMA, [_token_row(name, row) for row in rows])
+        _insert(connection, "token_prices", _TOKEN_SCHEMA, [_token_row(known_ns, name, row) for row in rows])
 
 
 def _price_name(listed: str | None, provider: str, model: str, *, own: bool) -> str | None:
@@ -101,10 +102,18 @@ def _price_name(listed: str | None, provider: str, model: str, *, own: bool) -> 
     return f"yours:{provider}/{model}" if own else listed
 
 
-def _token_row(name: str, row: TokenPrice) -> dict[str, object]:
-    parts = (name, row.from_ns, row.day_from_s, row.prompt_from_tokens, row.input_usd, row.output_usd)
+def _token_row(known_ns: int, name: str, row: TokenPrice) -> dict[str, object]:
+    parts = (
+        known_ns,
+        name,
+        row.from_ns,
+        row.day_from_s,
+        row.prompt_from_tokens,
+        row.input_usd,
+        row.output_usd,
+    )
     price_id = hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
-    return {"price_id": price_id, "model": name, **row._asdict()}
+    return {"price_id": price_id, "known_ns": known_ns, "model": name, **row._asdict()}
 
 
 def _insert(

@@ -1,5 +1,5 @@
--- grain: one row per (provider, model) that a span with usage named and that has no row in price_names
--- inputs: spans, price_names
+-- grain: one row per (provider, model) that a span with usage named and that the newest edition has not looked up
+-- inputs: spans, price_names, price_state
 -- law: '' stands for a provider that the span does not name
 select distinct
     coalesce(s.provider, '') as provider,
@@ -9,6 +9,9 @@ cross join lateral (select unnest([s.model_response, s.model_requested]) as mode
 where m.model is not null and s.role in ('llm', 'embedding', 'gateway', 'server', 'attempt', 'agent', 'wrapper')
     and not exists (
         select 1 from price_names as n
-        where n.provider = coalesce(s.provider, '') and n.model = m.model
+        where
+            n.known_ns = (select max(e.made_ns) from price_state as e)
+            and n.provider = coalesce(s.provider, '')
+            and n.model = m.model
     )
 order by 1, 2

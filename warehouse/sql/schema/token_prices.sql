@@ -1,8 +1,10 @@
--- One row per model name as sources write it, validity and prompt-size tier. Never overwritten: a new price is a new row.
+-- One row per edition, model name as sources write it, validity and prompt-size tier. Never overwritten: an edition
+-- is what was known from known_ns on, and a step keeps the edition that priced it first.
 -- Prices are USD per token; null means not priced apart. prompt_from/to: the tier, tested on the whole prompt, caches
 -- included, half-open. day_from/to: seconds of the UTC day for which it holds, half-open, null for all day.
 create table token_prices (
     price_id varchar not null,
+    known_ns bigint not null, -- the edition: price_state.made_ns
     model varchar not null,
     from_ns bigint not null,
     to_ns bigint,
