@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from duckdb import DuckDBPyConnection
-
 from ledger_world import FOREVER, Step, World
+
 from taximeter.settings import Deployment, Settings
 from warehouse import config_rows, refresh, skus
 from warehouse.models import LEDGER_MODELS
@@ -33,7 +32,7 @@ class Bench:
 
     def __init__(self, opened: Store) -> None:
         self.store = opened
-        self.connection: DuckDBPyConnection = opened.connection
+        self.connection = opened.connection
 
     def sql(self, query: str) -> list[tuple[Any, ...]]:
         return self.store.sql(query)
@@ -43,12 +42,12 @@ class Bench:
 
     def empty(self) -> None:
         for table in (*INPUTS, *OUTPUTS, "gpu_seen", "concurrency_days", "tasks"):
-            self.connection.execute(f"delete from {table}")
+            self.connection.execute(f"delete from {table}")  # noqa: S608 - our own names
 
     def put(self, world: World) -> None:
         """Replace all inputs by a world; figures stay until `compute`."""
         for table in ("steps", "task_tokens", "samples", "gpu_prices"):
-            self.connection.execute(f"delete from {table}")
+            self.connection.execute(f"delete from {table}")  # noqa: S608 - our own names
         self._insert("steps", [_step(step) for step in world.steps])
         self._insert("task_tokens", _tasks(world.steps))
         self._insert("samples", _samples(world))
@@ -84,12 +83,12 @@ class Bench:
             cursor.commit()
 
     def outputs(self) -> dict[str, list[tuple[Any, ...]]]:
-        return {table: self.sql(f"select * from {table} order by all") for table in OUTPUTS}
+        return {table: self.sql(f"select * from {table} order by all") for table in OUTPUTS}  # noqa: S608
 
     def _insert(self, table: str, rows: list[dict[str, Any]]) -> None:
         if rows:
             self.connection.register("put_in", pa.Table.from_pylist(rows))
-            self.connection.execute(f"insert into {table} by name select * from put_in")
+            self.connection.execute(f"insert into {table} by name select * from put_in")  # noqa: S608
             self.connection.unregister("put_in")
 
 

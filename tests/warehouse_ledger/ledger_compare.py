@@ -8,7 +8,8 @@ from typing import Any
 
 from ledger_bench import Bench
 from ledger_world import Card, World
-from oracle import Books, Oracle, bills
+from oracle import Books, Oracle
+from oracle_money import bills
 
 SLACK = 2  # of 1e-12 USD, or ns: rounding hands a rest to other claims than exact fractions would
 
@@ -36,7 +37,9 @@ def _compare_ledger(bench: Bench, books: Books, mine: set[str]) -> Iterable[str]
 
 def _compare_claims(bench: Bench, books: Books, fleets: set[str]) -> Iterable[str]:
     steps = bench.sql("select quarter_ns, deployment, step_id, gpu_ns, cost_usd from step_gpu")
-    waits = bench.sql("select quarter_ns, deployment, state, task_id, cause, gpu_ns, cost_usd from task_waits")
+    waits = bench.sql(
+        "select quarter_ns, deployment, state, task_id, cause, gpu_ns, cost_usd from task_waits"
+    )
     found: dict[Any, tuple[int, int | None]] = {
         (q, d, "serving", s, None): (ns, _pico(usd)) for q, d, s, ns, usd in steps if d in fleets
     }
@@ -51,7 +54,12 @@ def _compare_claims(bench: Bench, books: Books, fleets: set[str]) -> Iterable[st
     for claim in found.keys() | expected.keys():
         slack = SLACK + cells[claim[:2]]  # each of a deployment's states is rounded before its claims are
         got, want = found.get(claim), expected.get(claim)
-        if got is None or want is None or not _close(got[0], want[0], SLACK) or not _close(got[1], want[1], slack):
+        if (
+            got is None
+            or want is None
+            or not _close(got[0], want[0], SLACK)
+            or not _close(got[1], want[1], slack)
+        ):
             yield f"{claim}: SQL {got}, oracle {want}"
 
 

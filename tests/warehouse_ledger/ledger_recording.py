@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from ledger_world import FOREVER, Fleet, Step, World
+
 from taximeter.clock import to_ns
 
 DEPLOYMENT = "glm"
 
 
 def read(folder: Path) -> World:
-    """Read every session of a folder; the one GPU is declared, held from the first line to the last, $1 an hour."""
+    """Read every session of a folder; the one GPU is declared, held from first line to last at $1 an hour."""
     sessions = [list(_lines(path)) for path in sorted(folder.glob("*/trace.jsonl.gz"))]
     times = [at for lines in sessions for at, _ in lines]
     fleet = Fleet(DEPLOYMENT, cards=1, held=[(min(times), max(times))], prices=[(0, FOREVER, 1_000_000)])

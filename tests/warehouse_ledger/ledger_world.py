@@ -43,10 +43,11 @@ class Fleet:
     concurrency: int | None = None
     held: list[Stretch] = field(default_factory=list)
     prices: list[tuple[int, int, int]] = field(default_factory=list)
+    sku_name: str | None = None
 
     @property
     def sku(self) -> str:
-        return f"sku-{self.name}"
+        return self.sku_name or f"sku-{self.name}"
 
 
 @dataclass
@@ -148,21 +149,10 @@ def _samples(dice: random.Random, first: int, last: int) -> list[tuple[int, dict
     busy, calm = dice.random() < 0.3, dice.random() < 0.5
     with_processes, with_power = dice.random() < 0.5, dice.random() < 0.5
     while at < last:
-        roll = dice.random()
         busy = busy if dice.random() < 0.8 else dice.random() < 0.3
-        seen: dict[str, float] = {"up": 1.0, "util_ratio": dice.uniform(0.05, 1) if busy else dice.uniform(0, 0.049)}
-        if calm:
-            pass
-        elif roll < 0.04:
-            seen = {"up": 0.0}
-        elif roll < 0.08:
-            seen = {"up": 1.0}
-        elif roll < 0.12:
-            seen["util_ratio"] = 0.99
+        seen = _sample(dice, busy=busy, calm=calm)
         if with_processes and dice.random() < 0.4:
             seen["processes"] = float(dice.choice([0, 0, 1]))
-        if dice.random() < 0.4:
-            seen["memory_used_mib"] = dice.choice([0.0, 500.0, 70_000.0, 70_000.0] if not calm else [70_000.0])
         if with_power:
             seen["power_w"] = dice.choice([60.0, 85.0, 86.0, 400.0])
         samples.append((at, seen))
@@ -170,6 +160,20 @@ def _samples(dice: random.Random, first: int, last: int) -> list[tuple[int, dict
             samples.append((at, {"util_ratio": dice.random()}))
         at += dice.choice([S, S, S, S, S + 3_000_000, S - 7_000_001, 3 * S, 3 * S + 1, 5 * S])
     return samples
+
+
+def _sample(dice: random.Random, *, busy: bool, calm: bool) -> dict[str, float]:
+    seen = {"up": 1.0, "util_ratio": dice.uniform(0.05, 1) if busy else dice.uniform(0, 0.049)}
+    roll = 1 if calm else dice.random()
+    if roll < 0.04:
+        seen = {"up": 0.0}
+    elif roll < 0.08:
+        seen = {"up": 1.0}
+    elif roll < 0.12:
+        seen["util_ratio"] = 0.99
+    if dice.random() < 0.4:
+        seen["memory_used_mib"] = 70_000.0 if calm else dice.choice([0.0, 500.0, 70_000.0, 70_000.0])
+    return seen
 
 
 def _add_task(dice: random.Random, world: World, task: str, span: Stretch) -> None:

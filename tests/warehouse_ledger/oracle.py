@@ -1,4 +1,4 @@
-"""The ledger by its rules alone: every stretch in which nothing changes, one after another, in exact fractions.
+"""The ledger by its rules alone: every stretch in which nothing changes, one by one, in exact fractions.
 
 It shares no step of the SQL: nothing is packed, summed ahead or sorted by anything but time.
 """
@@ -6,8 +6,9 @@ It shares no step of the SQL: nothing is packed, summed ahead or sorted by anyth
 from collections import defaultdict
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 
-from ledger_world import QUARTER, S, Card, Fleet, Step, Stretch, World
+from ledger_world import QUARTER, Card, Fleet, Step, Stretch, World
 
 Cell = tuple[int, str, str, str | None, str]  # quarter, gpu, state, cause, provenance
 Claim = tuple[int, str, str, str, str | None]  # quarter, deployment, state, who, cause
@@ -50,20 +51,20 @@ class Oracle:
 
     def walk(self) -> Books:
         for pool, cards in self.pools.items():
-            moments = sorted(self._moments(pool, cards))
+            moments = sorted(self._moments(cards))
             most = self._most_seen(pool, moments)
-            for a, b in zip(moments, moments[1:], strict=False):
+            for a, b in pairwise(moments):
                 self._stretch(pool, cards, a, b, most[a // QUARTER])
         return self.books
 
-    # -- what is there -----------------------------------------------------------------------------------------
+    # -- what is there
 
     def _holds(self, card: Card) -> list[Stretch]:
         holds: list[Stretch] = []
         if card.deployment:
             holds += self.fleets[card.deployment].held
         times = sorted({t for t, _ in card.samples})
-        for t, following in zip(times, times[1:], strict=False):
+        for t, following in pairwise(times):
             if following - t <= self.world.released_after:
                 holds.append((t, following))
         if card.deployment and not card.samples and not self.fleets[card.deployment].held:
@@ -81,10 +82,12 @@ class Oracle:
 
     def _replica(self, step: Step) -> int | None:
         fleet = self.fleets[step.deployment or ""]
-        known = {str(card.slot // fleet.per_replica) for card in self.world.cards if card.deployment == fleet.name}
+        known = {
+            str(card.slot // fleet.per_replica) for card in self.world.cards if card.deployment == fleet.name
+        }
         return int(step.replica) if step.replica in known else None
 
-    def _moments(self, pool: str, cards: list[Card]) -> set[int]:
+    def _moments(self, cards: list[Card]) -> set[int]:
         at: set[int] = set()
         for card in cards:
             for hold in self.holds[card.gpu_id]:
@@ -110,14 +113,14 @@ class Oracle:
         replicas = len({card.slot // fleet.per_replica for card in self.pools[pool]})
         most: dict[int, int] = defaultdict(lambda: 1)
         served = self.served[pool]
-        for a, b in zip(moments, moments[1:], strict=False):
+        for a, b in pairwise(moments):
             now = sum(1 for s in served if s.busy[0] <= a and b <= s.busy[1])
             most[a // QUARTER] = max(most[a // QUARTER], -(-now // replicas))
         if fleet.concurrency:
             return defaultdict(lambda: fleet.concurrency or 1)
         return most
 
-    # -- what a card tells -------------------------------------------------------------------------------------
+    # -- what a card tells
 
     def _evidence(self, card: Card, pool: str, a: int, b: int) -> str:
         if not card.samples:
@@ -128,7 +131,9 @@ class Oracle:
             return "unknown"
         t = after[0]
         earlier = [x for x in speaking if x < t]
-        start = earlier[-1] if earlier and t - earlier[-1] <= 3 * self.world.interval else t - self.world.interval
+        start = (
+            earlier[-1] if earlier and t - earlier[-1] <= 3 * self.world.interval else t - self.world.interval
+        )
         if a < start:
             return "unknown"
         if (card.gpu_id, t) not in self.judged:
@@ -179,7 +184,7 @@ class Oracle:
             if s.replica in (None, mine)
         )
 
-    # -- who does what -----------------------------------------------------------------------------------------
+    # -- who does what
 
     def _stretch(self, pool: str, cards: list[Card], a: int, b: int, c: int) -> None:
         fleet = self.fleets.get(pool)
@@ -196,7 +201,9 @@ class Oracle:
             )
             for r, group in groups.items()
         }
-        serving, states = self._states(worst, flying, len(tools), len(others), c, self._is_held(pool, a, b))
+        serving, states = self._states(
+            worst, flying, len(tools), len(others), c, held=self._is_held(pool, a, b)
+        )
         for r, group in groups.items():
             for card in group:
                 self._enter(card, a, b, states[r], own[card.gpu_id], tools, others)
@@ -204,10 +211,12 @@ class Oracle:
             self._charge(fleet, groups, flying, serving, states, tools, others, a, b)
 
     def _states(
-        self, worst: dict[int, str], flying: list["_Busy"], w: int, b: int, c: int, held: bool
+        self, worst: dict[int, str], flying: list["_Busy"], w: int, b: int, c: int, *, held: bool
     ) -> tuple[set[int], dict[int, str]]:
         f = len(flying)
-        named = {s.replica for s in flying if s.replica is not None and worst.get(s.replica, "lost") != "lost"}
+        named = {
+            s.replica for s in flying if s.replica is not None and worst.get(s.replica, "lost") != "lost"
+        }
         available = [r for r in worst if worst[r] != "lost"]
         at_work = [r for r in available if worst[r] in {"busy", "unattributed"}]
         if all(s.replica is not None for s in flying):
@@ -221,9 +230,7 @@ class Oracle:
         serving = set(queue[:count])
         idle = [r for r in queue if r not in serving and worst[r] in IDLE]
         for_tools = min(max(-(-(f + w) // c) - max(count, -(-f // c)), 0), len(idle))
-        between = min(
-            max(-(-(f + w + b) // c) - max(count, -(-(f + w) // c)), 0), len(idle) - for_tools
-        )
+        between = min(max(-(-(f + w + b) // c) - max(count, -(-(f + w) // c)), 0), len(idle) - for_tools)
         states = {r: worst[r] for r in worst}
         states.update(dict.fromkeys(serving, "serving"))
         for place, r in enumerate(idle):
@@ -269,13 +276,20 @@ class Oracle:
         x, y = step.busy or (step.start, step.end)
         return x <= a and b <= y
 
-    # -- who pays ----------------------------------------------------------------------------------------------
+    # -- who pays
 
     def _price(self, card: Card, a: int, b: int) -> int | None:
         return next((price for x, y, price in self._prices(card) if x <= a and b <= y), None)
 
     def _enter(
-        self, card: Card, a: int, b: int, state: str, own: str, tools: dict[str, list[str]], others: dict[str, str]
+        self,
+        card: Card,
+        a: int,
+        b: int,
+        state: str,
+        own: str,
+        tools: dict[str, list[str]],
+        others: dict[str, str],
     ) -> None:
         cause = None
         if state == "tool_wait":
@@ -323,7 +337,9 @@ class Oracle:
             cards = [card for r in serving for card in groups[r]]
             if not serving:
                 self.books.unplaced[a // QUARTER * QUARTER, fleet.name] += (b - a) * len(flying)
-            self._share(fleet, cards, "serving", {(s.step.name, None): Fraction(1, len(flying)) for s in flying}, a, b)
+            self._share(
+                fleet, cards, "serving", {(s.step.name, None): Fraction(1, len(flying)) for s in flying}, a, b
+            )
         for state, who in (("tool_wait", self._by_tool(tools)), ("between_steps", self._by_cause(others))):
             cards = [card for r, group in groups.items() if states[r] == state for card in group]
             if cards:
@@ -342,7 +358,13 @@ class Oracle:
         return {(task, cause): Fraction(1, len(others)) for task, cause in others.items()}
 
     def _share(
-        self, fleet: Fleet, cards: list[Card], state: str, who: dict[tuple[str, str | None], Fraction], a: int, b: int
+        self,
+        fleet: Fleet,
+        cards: list[Card],
+        state: str,
+        who: dict[tuple[str, str | None], Fraction],
+        a: int,
+        b: int,
     ) -> None:
         for (name, cause), part in who.items():
             claim = (a // QUARTER * QUARTER, fleet.name, state, name, cause)
@@ -375,22 +397,4 @@ def _asks(step: Step) -> Stretch | None:
     return (step.start, working[0]) if working and step.person else None
 
 
-def bills(books: Books) -> dict[Cell, int | None]:
-    """Round top-down: whole 1e-12 USD per GPU and quarter-hour, then its states; None where no price is known."""
-    found: dict[Cell, int | None] = {}
-    by_bill: dict[tuple[int, str], list[Cell]] = defaultdict(list)
-    for cell in books.ns:
-        by_bill[cell[0], cell[1]].append(cell)
-    for bill, cells in by_bill.items():
-        if bill in books.unpriced:
-            found.update(dict.fromkeys(cells))
-            continue
-        exact = {cell: Fraction(books.money[cell] * 10**6, 3600 * S) for cell in cells}
-        total = int(sum(exact.values()) + Fraction(1, 2))
-        order = sorted(cells, key=lambda k: (-(exact[k] - int(exact[k])), k[2], k[3] or "", k[4]))
-        rest = total - sum(int(x) for x in exact.values())
-        found.update({cell: int(exact[cell]) + (place < rest) for place, cell in enumerate(order)})
-    return found
-
-
-__all__ = ["Books", "Oracle", "bills"]
+__all__ = ["Books", "Cell", "Oracle"]

@@ -3,7 +3,6 @@
 from functools import reduce
 
 import pytest
-
 from ledger_bench import Bench
 from ledger_compare import differences
 from ledger_world import World, random_world
@@ -27,9 +26,20 @@ def test_random_fleets_reach_every_state_and_cause(bench: Bench) -> None:
     """The made-up fleets are not tame: every state, cause and provenance comes up in them."""
     bench.put(world := reduce(World.plus, (random_world(place, place) for place in range(AT_ONCE))))
     bench.compute(world)
-    seen = {word for row in bench.sql("select distinct state, cause, provenance from gpu_ledger") for word in row}
+    seen = {
+        word for row in bench.sql("select distinct state, cause, provenance from gpu_ledger") for word in row
+    }
     assert seen >= {"lost", "serving", "unknown", "stuck", "unattributed", "unloaded", "tool_wait"}
-    assert seen >= {"between_steps", "spare", "no_task", "Bash", "several", "orchestrator", "other_model", "person"}
+    assert seen >= {
+        "between_steps",
+        "spare",
+        "no_task",
+        "Bash",
+        "several",
+        "orchestrator",
+        "other_model",
+        "person",
+    }
     assert seen >= {"measured", "estimated", "simulated"}
     assert bench.sql("select count(*) > 0 from gpu_timeline where stalled") == [(True,)]
     assert bench.sql("select count(*) > 0 from unplaced_steps") == [(True,)]

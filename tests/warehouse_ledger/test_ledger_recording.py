@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-
 from ledger_bench import Bench
 from ledger_recording import read
 

@@ -25,7 +25,9 @@ priced as (
         held.gpu_id,
         held.quarter_ns,
         held.to_ns - held.from_ns as held_ns,
-        sum(least(held.to_ns, rates.to_ns) - greatest(held.from_ns, rates.from_ns)) as priced_ns,
+        -- least() would skip the nulls of a join that found no price
+        sum(least(held.to_ns, rates.to_ns) - greatest(held.from_ns, rates.from_ns))
+            filter (where rates.gpu_id is not null) as priced_ns,
         sum(
             (least(held.to_ns, rates.to_ns) - greatest(held.from_ns, rates.from_ns))::hugeint
             * (rates.usd_per_hour * 1000000)::bigint
