@@ -6,7 +6,15 @@ from typing import Annotated
 
 import typer
 
-from taximeter import demo_command, doctor_command, import_command, programs, report_command, up_command
+from taximeter import (
+    demo_command,
+    doctor_command,
+    explain_command,
+    import_command,
+    programs,
+    report_command,
+    up_command,
+)
 from taximeter.errors import TaximeterError
 
 EXAMPLES = """\
@@ -18,6 +26,7 @@ Examples:
   taximeter import runs/*.json          read recordings you already have
   taximeter report tasks --since 24h    what each agent task cost
   taximeter report idle_waste -f csv    which GPU dollars nobody used
+  taximeter explain run.json            why each number is what it is
   taximeter doctor                      what is set, what runs, what is missing
 """
 
@@ -98,6 +107,21 @@ def report(
     wanted = {"since": since, "until": until, "group_by": group_by}
     wanted |= dict(report_command.split_parameter(text) for text in param or [])
     report_command.run(name, wanted, output=output, url=url, config=config, data=data)
+
+
+@app.command()
+def explain(
+    what: Annotated[str, typer.Argument(help="A recording, or the id of a trace that is loaded")],
+    output: Annotated[str, typer.Option("--format", "-f", help="text, json, csv or parquet")] = "text",
+    url: Annotated[str | None, typer.Option(help="Ask the warehouse at this address")] = None,
+    config: Config = None,
+    data: Data = None,
+) -> None:
+    """Say for every span who read it, where its numbers come from, and why it counts or does not.
+
+    Examples: taximeter explain run.json;  taximeter explain 4bf92f3577b34da6a3ce929d0e0e4736
+    """
+    explain_command.run(what, output=output, url=url, config=config, data=data)
 
 
 @app.command()

@@ -1,7 +1,8 @@
 -- grain: span of the asked task (of several versions the one that counts), whatever came of it
 -- inputs: spans, trace_tasks, steps, step_gpu, token_prices, refused
--- law: told_ columns are what the span says of itself, as sources tells (flags: cache_added, reasoning_added); the others are the counted step's, filled from all
---      its views. parts sum to token_cost_usd. verdict is a word that stands for the reason why it was or was not counted
+-- law: told_ columns are what the span says of itself, as sources tells (flags: cache_added, reasoning_added); the
+--      others are the counted step's, filled from all its views. parts sum to token_cost_usd. verdict is a word for
+--      the reason why it was or was not counted. skew_s is how long before the span above it it says that it started
 -- params: trace_id, task_id, limit=100000
 with
 chosen_traces as (
@@ -28,6 +29,13 @@ versions as (
             partition by s.trace_id, s.span_id, s.start_ns
             order by s.end_ns desc nulls last, s.filled desc nulls last, s.decoder_version desc, s.row_hash desc
         ) = 1
+),
+
+-- The earliest start of a span id: a child that started before it was timed by another clock.
+above as (
+    select trace_id, span_id, min(start_ns) as start_ns
+    from versions
+    group by trace_id, span_id
 ),
 
 refusals as (
@@ -80,6 +88,7 @@ select
     v.trace_id || '/' || v.span_id || '/' || v.start_ns as step_id,
     make_timestamp_ns(v.start_ns)::timestamp as started_at,
     greatest(v.end_ns - v.start_ns, 0) / 1e9 as duration_s,
+    case when a.start_ns > v.start_ns then (a.start_ns - v.start_ns) / 1e9 end as skew_s,
     v.name,
     v.dialect,
     v.role,
@@ -94,6 +103,7 @@ select
     case
         when p.counted and p.why = 'rollup' then 'counted_rollup'
         when p.counted and p.kind in ('tool', 'retrieval') then 'counted_' || p.kind
+        when p.counted and p.bucket = 'retried' and p.input_tokens is null and p.output_tokens is null then 'counted_silent_try'
         when p.counted and p.bucket = 'retried' then 'counted_try'
         when p.counted and p.bucket = 'loop' then 'counted_loop'
         when p.counted and p.paid_by = 'nothing' then 'counted_cached'
@@ -182,5 +192,6 @@ left join parted as p
 left join refusals as r on v.trace_id = r.trace_id and v.span_id = r.span_id
 left join gpu as g on v.task_id = g.task_id and p.step_id = g.step_id
 left join prices as t on p.price_id = t.price_id
+left join above as a on v.trace_id = a.trace_id and v.parent_span_id = a.span_id
 order by min(v.start_ns) over (partition by v.task_id), v.task_id, v.start_ns, v.end_ns desc, v.trace_id, v.span_id
 limit $limit
