@@ -39,7 +39,7 @@ numbered as (
         gpu_id,
         from_ns,
         to_ns,
-        count(*) filter (where joins is not true) over (
+        sum((joins is not true)::integer) over (
             partition by gpu_id order by from_ns, to_ns rows unbounded preceding
         ) as stretch
     from marked

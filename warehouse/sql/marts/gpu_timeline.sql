@@ -36,7 +36,7 @@ marked as (
 numbered as (
     select
         *,
-        count(*) filter (where not joins) over (partition by quarter_ns, gpu order by from_ns rows unbounded preceding)
+        sum((not joins)::integer) over (partition by quarter_ns, gpu order by from_ns rows unbounded preceding)
             as stretch
     from marked
 ),

@@ -25,7 +25,7 @@ marked as (
 numbered as (
     select
         *,
-        count(*) filter (where joins is not true) over (
+        sum((joins is not true)::integer) over (
             partition by pool, replica_number order by turn rows unbounded preceding
         ) as island
     from marked

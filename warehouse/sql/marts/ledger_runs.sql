@@ -54,7 +54,7 @@ marked as (
 numbered as (
     select
         *,
-        count(*) filter (where not joins) over (partition by quarter_ns, pool order by turn rows unbounded preceding) as run
+        sum((not joins)::integer) over (partition by quarter_ns, pool order by turn rows unbounded preceding) as run
     from marked
 ),
 

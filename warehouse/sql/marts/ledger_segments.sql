@@ -4,30 +4,64 @@
 -- near, 2 loaded, 1 empty, 8 declared and never sampled. micro_usd is the price of one hour in millionths, null
 -- where none is known
 create or replace temp table ledger_segments as
-with explained as (
+with points as (
     select
-        windows.gpu,
-        windows.from_ns,
-        windows.to_ns,
+        pool,
+        replica_number,
+        to_ns + (select clock_tolerance_ns from setting) as t_ns,
+        false as is_island,
+        null::bigint as unnamed_to_ns,
+        null::bigint as named_to_ns,
+        gpu,
+        from_ns,
+        to_ns
+    from ledger_windows
+    where code = 3
+    union all
+    select
+        pool,
+        replica_number,
+        from_ns,
+        true,
+        case when replica_number = -1 then to_ns end,
+        case when replica_number >= 0 then to_ns end,
+        null,
+        null,
+        null
+    from ledger_islands
+),
+
+-- the islands are disjoint, so the last that starts before a window's end is the one that ends last; not an ASOF
+-- join, which the planner turns into a walk over all pairs where it expects few rows
+looked as (
+    select
+        is_island,
+        gpu,
+        from_ns,
+        to_ns,
+        max(unnamed_to_ns) over (partition by pool order by t_ns, is_island rows unbounded preceding) as unnamed_to_ns,
+        max(named_to_ns) over (
+            partition by pool, replica_number order by t_ns, is_island rows unbounded preceding
+        ) as named_to_ns
+    from points
+),
+
+explained as (
+    select gpu, from_ns, to_ns, code from ledger_windows where code != 3
+    union all
+    select
+        gpu,
+        from_ns,
+        to_ns,
         case
             when
-                windows.code = 3
-                and (
-                    unnamed.to_ns > windows.from_ns - clock_tolerance_ns
-                    or named.to_ns > windows.from_ns - clock_tolerance_ns
-                )
+                greatest(unnamed_to_ns, named_to_ns) -- of a null and a number, the number
+                > from_ns - (select clock_tolerance_ns from setting)
                 then 7
-            else windows.code
-        end as code
-    from (select *, -1 as no_replica, to_ns + clock_tolerance_ns as near_ns from ledger_windows, setting) as windows
-    asof left join ledger_islands as unnamed
-        on unnamed.pool = windows.pool
-        and unnamed.replica_number = windows.no_replica
-        and unnamed.from_ns < windows.near_ns
-    asof left join ledger_islands as named
-        on named.pool = windows.pool
-        and named.replica_number = windows.replica_number
-        and named.from_ns < windows.near_ns
+            else 3
+        end
+    from looked
+    where not is_island
 ),
 
 -- windows that meet and say the same become one
@@ -43,7 +77,7 @@ marked as (
 ),
 
 numbered as (
-    select *, count(*) filter (where not joins) over (partition by gpu order by to_ns rows unbounded preceding) as stretch
+    select *, sum((not joins)::integer) over (partition by gpu order by to_ns rows unbounded preceding) as stretch
     from marked
 ),
 

@@ -22,22 +22,44 @@ with groups as (
     group by situation, pool, replica_number
 ),
 
-asked as (
-    select groups.*, ledger_situations.quarter_ns, ledger_situations.t_ns
+points as (
+    select
+        groups.situation,
+        situations.quarter_ns,
+        groups.pool,
+        groups.replica_number,
+        groups.gpus,
+        groups.micro_usd,
+        groups.evidence,
+        situations.t_ns,
+        null::bigint as named_to_ns
     from groups
-    inner join ledger_situations on ledger_situations.situation = groups.situation
+    inner join ledger_situations as situations on situations.situation = groups.situation
+    union all
+    select null, quarter_ns, pool, replica_number, null, null, null, from_ns, to_ns from ledger_named_stretches
+),
+
+-- stretches of one replica are disjoint, so the last to start is the last to end
+looked as (
+    select
+        situation,
+        replica_number,
+        gpus,
+        micro_usd,
+        evidence,
+        t_ns,
+        max(named_to_ns) over (
+            partition by quarter_ns, pool, replica_number order by t_ns, situation nulls first rows unbounded preceding
+        ) as named_to_ns
+    from points
 )
 
 select
-    asked.situation,
-    asked.replica_number,
-    asked.gpus,
-    asked.micro_usd,
-    asked.evidence,
-    asked.evidence != 'lost' and coalesce(named.to_ns > asked.t_ns, false) as is_named
-from asked
-asof left join ledger_named_stretches as named
-    on named.pool = asked.pool
-    and named.replica_number = asked.replica_number
-    and named.quarter_ns = asked.quarter_ns
-    and named.from_ns <= asked.t_ns
+    situation,
+    replica_number,
+    gpus,
+    micro_usd,
+    evidence,
+    evidence != 'lost' and coalesce(named_to_ns > t_ns, false) as is_named
+from looked
+where situation is not null

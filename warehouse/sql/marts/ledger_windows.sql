@@ -50,31 +50,36 @@ numbered as (
 carried as (
     select
         *,
-        last_value(case when processes is not null then {'t_ns': t_ns, 'x': processes} end ignore nulls) over earlier
-            as processes_seen,
-        last_value(case when memory_used_mib is not null then {'t_ns': t_ns, 'x': memory_used_mib} end ignore nulls)
-            over earlier as memory_seen
+        max(case when processes is not null then t_ns end) over earlier as processes_ns,
+        max(case when memory_used_mib is not null then t_ns end) over earlier as memory_ns
     from numbered
     window earlier as (partition by gpu order by t_ns rows unbounded preceding)
 ),
 
 judged as (
     select
-        gpu,
-        pool,
-        replica_number,
-        t_ns,
-        util_ratio,
-        up,
-        power_w,
-        idle_w,
-        case when processes_seen.t_ns >= t_ns - 15 * sample_interval_ns then processes_seen.x end as processes,
-        case when memory_seen.t_ns >= t_ns - 15 * sample_interval_ns then memory_seen.x end as memory_used_mib,
-        lag(t_ns) over (partition by gpu order by t_ns) as before_ns,
-        sample_interval_ns,
-        busy_ratio
-    from carried, setting
-    where util_ratio is not null or up = 0
+        carried.gpu,
+        carried.pool,
+        carried.replica_number,
+        carried.t_ns,
+        carried.util_ratio,
+        carried.power_w,
+        carried.idle_w,
+        listed.processes,
+        filled.memory_used_mib,
+        lag(carried.t_ns) over (partition by carried.gpu order by carried.t_ns) as before_ns,
+        (select sample_interval_ns from setting) as sample_interval_ns,
+        (select busy_ratio from setting) as busy_ratio
+    from carried
+    left join numbered as listed
+        on listed.gpu = carried.gpu
+        and listed.t_ns = carried.processes_ns
+        and listed.t_ns >= carried.t_ns - 15 * (select sample_interval_ns from setting)
+    left join numbered as filled
+        on filled.gpu = carried.gpu
+        and filled.t_ns = carried.memory_ns
+        and filled.t_ns >= carried.t_ns - 15 * (select sample_interval_ns from setting)
+    where carried.util_ratio is not null or carried.up = 0
 ),
 
 -- an agent in a container may see no process though memory is held, so a list alone does not empty a card
