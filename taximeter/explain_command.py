@@ -4,13 +4,14 @@ import importlib
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 from taximeter import programs, settings
 from taximeter.errors import BadInputError, NotFoundError
 from taximeter.explain_text import write_tasks
+from taximeter.layout import DataFolder
 from taximeter.settings import Settings
 
 TEXT = "text"
@@ -43,7 +44,11 @@ def _imported(file: Path, values: Settings, config: Path | None) -> Iterator[Set
         arguments = [str(file), "--data", folder]
         if config is not None:
             arguments += ["--config", str(config)]
-        programs.run("collector.importing", arguments)
+        with redirect_stdout(sys.stderr):
+            programs.run("collector.importing", arguments)
+        if not any(DataFolder(Path(folder)).inbox.glob("*")):
+            message = f"no span was found in {file}"
+            raise NotFoundError(message)
         warehouse = values.warehouse.model_copy(update={"url": None})
         own = values.model_copy(update={"data": Path(folder), "warehouse": warehouse})
         importlib.import_module("warehouse").load_once(own)

@@ -185,15 +185,15 @@ def load(file: Path | None = None, **overrides: Any) -> Settings:
     """Read the settings from `file` (default: taximeter.yaml if it is there) and the environment.
 
     Relative paths in the file are taken from the file's own folder. `overrides` stand for options of
-    the command line: they replace top-level keys of the file.
+    the command line: they replace top-level keys of the file, and of the environment.
 
     Raises:
         SettingsError: the file is missing, is not YAML, or holds a value that cannot be.
     """
     values = _read(file) if file else (_read(DEFAULT_FILE) if DEFAULT_FILE.exists() else {})
-    values.update({key: value for key, value in overrides.items() if value is not None})
+    given = {key: value for key, value in overrides.items() if value is not None}
     try:
-        return Settings(**values)
+        return Settings(**values | given).model_copy(update=given)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
