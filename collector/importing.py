@@ -206,8 +206,9 @@ def _zone(name: str) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="taximeter import",
-        description="Read traces and GPU samples from files: OTLP (JSON or protobuf), Jaeger and Tempo"
-        " exports, and nvidia-smi style CSV or Parquet. A folder is read with all that is below it.",
+        description="Read traces, calls and GPU samples from files: OTLP (JSON or protobuf), Jaeger, Tempo"
+        " and Langfuse exports, Claude Code session logs, aider's log, LiteLLM spend rows, and nvidia-smi"
+        " style CSV or Parquet. A folder is read with all that is below it.",
     )
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
     parser.add_argument("--data", type=Path, help="the data folder (default: that of the settings)")

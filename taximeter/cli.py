@@ -71,17 +71,23 @@ def demo(
 
 @app.command(name="import")
 def import_(
-    paths: Annotated[list[Path], typer.Argument(help="Files or folders: OTLP, Jaeger, Tempo, GPU samples")],
+    paths: Annotated[list[Path], typer.Argument(help="Files or folders: traces, call logs, GPU samples")],
+    zone: Annotated[
+        str | None, typer.Option(help="Zone of sample times that name none [from the settings]")
+    ] = None,
     config: Config = None,
     data: Data = None,
 ) -> None:
-    """Read recordings: OTLP JSON or protobuf, Jaeger JSON, Tempo exports, GPU samples as CSV or Parquet.
+    """Read recordings you already have, told by their content, compressed or not.
+
+    Traces: OTLP (JSON, protobuf), Jaeger, Tempo and Langfuse exports. Calls: Claude Code session logs,
+    aider's log, LiteLLM spend rows (JSON, CSV). GPU samples: CSV or Parquet.
 
     The same file read twice counts once. Says what it read, what it refused, and why.
 
-    Example: taximeter import exports/ gpu.csv
+    Example: taximeter import exports/ ~/.claude/projects gpu.csv --zone Europe/Berlin
     """
-    raise typer.Exit(import_command.run(paths, config, data))
+    raise typer.Exit(import_command.run(paths, config, data, zone))
 
 
 @app.command()

@@ -9,13 +9,14 @@ from taximeter.layout import DataFolder
 from taximeter.say import say
 
 
-def run(paths: list[Path], config: Path | None, data: Path | None) -> int:
+def run(paths: list[Path], config: Path | None, data: Path | None, zone: str | None = None) -> int:
     """Read the files; load them here if no warehouse runs, else leave that to the one that does.
 
+    Sample times that name no zone are read in `zone`, else in that of the settings.
     Returns the exit status: 0 if anything was read and nothing recognised was broken.
     """
     values = settings.load(config, data=data)
-    arguments = [str(path) for path in paths] + ["--data", str(values.data)]
+    arguments = [str(path) for path in paths] + ["--data", str(values.data), "--zone", zone or values.zone]
     if config is not None:
         arguments += ["--config", str(config)]
     status = programs.run("collector.importing", arguments)

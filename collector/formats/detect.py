@@ -1,17 +1,28 @@
 """What a file is, by its content: the list of formats, in the order in which they are tried."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
 
+from collector.formats.aider import is_aider, read_aider
+from collector.formats.claude_session import is_claude_session, read_claude_session
+from collector.formats.documents import read_documents
 from collector.formats.gpu_samples import is_gpu_csv, is_gpu_parquet, read_csv, read_parquet
 from collector.formats.jaeger import is_jaeger, read_jaeger
 from collector.formats.json_events import Element, read_elements
+from collector.formats.langfuse import is_langfuse, read_langfuse
+from collector.formats.litellm_spend import (
+    is_litellm_csv,
+    is_litellm_spend,
+    read_csv_documents,
+    read_litellm_spend,
+)
 from collector.formats.otlp_json import OTLP_KEYS, is_otlp, is_tempo, read_otlp, read_tempo
 from collector.formats.otlp_protobuf import find_layout, read_protobuf
+from collector.formats.otlp_protobufjs import is_otlp_protobufjs, read_otlp_protobufjs
 from collector.formats.parts import Bad, Part
 from collector.formats.source import open_plain, read_head
 from taximeter.errors import BadInputError
@@ -46,6 +57,8 @@ def detect(path: Path, zone: str | None, where: str) -> Reading | None:
     layout = find_layout(lambda: open_plain(path))
     if layout:
         return Reading(f"otlp-protobuf-{layout.signal}", lambda file: read_protobuf(file, layout))
+    if is_litellm_csv(head):
+        return _LITELLM_CSV
     if is_gpu_csv(head):
         return Reading("gpu-csv", lambda file: read_csv(file, head, zone, where))
     return None
@@ -59,11 +72,14 @@ def _parquet(path: Path, zone: str | None, where: str) -> Reading | None:
 
 
 def _json(path: Path) -> Reading | None:
+    seen: dict[str, Any] = {}
     with open_plain(path) as file:
         try:
             for count, element in enumerate(read_elements(file)):
-                if isinstance(element, Element) and (reading := _json_format(element)):
-                    return reading
+                if isinstance(element, Element):
+                    seen.setdefault(element.key, element.value)
+                    if reading := _record_format(seen) or _json_format(element):
+                        return reading
                 if count > _ELEMENTS_TO_TRY:
                     return None
         except BadInputError:
@@ -81,6 +97,11 @@ def _cut_json(head: bytes) -> Reading | None:
     return _JAEGER if {b"data", b"traceID"} <= keys else None
 
 
+def _record_format(seen: Mapping[str, Any]) -> Reading | None:
+    """Recognise records by all the top-level keys so far, and the first value of each."""
+    return next((reading for is_it, reading in _RECORDS if is_it(seen)), None)
+
+
 def _json_format(element: Element) -> Reading | None:
     if is_otlp(element):
         return _OTLP
@@ -92,3 +113,16 @@ def _json_format(element: Element) -> Reading | None:
 _OTLP = Reading("otlp-json", lambda file: read_otlp(read_elements(file)))
 _TEMPO = Reading("tempo-json", lambda file: read_tempo(read_elements(file)))
 _JAEGER = Reading("jaeger-json", lambda file: read_jaeger(read_elements(file)))
+_CLAUDE = Reading("claude-code-session", lambda file: read_claude_session(read_documents(file)))
+_AIDER = Reading("aider-log", lambda file: read_aider(read_documents(file)))
+_LANGFUSE = Reading("langfuse-json", lambda file: read_langfuse(read_documents(file)))
+_LITELLM = Reading("litellm-spend-json", lambda file: read_litellm_spend(read_documents(file)))
+_LITELLM_CSV = Reading("litellm-spend-csv", lambda file: read_litellm_spend(read_csv_documents(file)))
+_PROTOBUFJS = Reading("otlp-protobufjs", lambda file: read_otlp_protobufjs(read_documents(file)))
+_RECORDS: tuple[tuple[Callable[[Mapping[str, Any]], bool], Reading], ...] = (
+    (is_otlp_protobufjs, _PROTOBUFJS),
+    (is_claude_session, _CLAUDE),
+    (is_aider, _AIDER),
+    (is_langfuse, _LANGFUSE),
+    (is_litellm_spend, _LITELLM),
+)

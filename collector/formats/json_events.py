@@ -21,7 +21,10 @@ _DECODER = json.JSONDecoder()
 
 
 class Element(NamedTuple):
-    """One value under a top-level key: an element of the key's array, or the key's whole value."""
+    """One value under a top-level key: an element of the key's array, or the key's whole value.
+
+    A whole document has no key.
+    """
 
     where: str
     key: str
@@ -42,6 +45,22 @@ def read_elements(file: BinaryIO) -> Iterator[Element | Bad]:
         yield from _Scanner(file, first).read()
 
 
+def read_whole(file: BinaryIO) -> Iterator[Element | Bad]:
+    """Hand on whole documents, of an array its elements one by one; their key is empty.
+
+    Raises:
+        BadInputError: one document that is cut or malformed; what came before it has been handed on.
+    """
+    first = file.readline(_FIRST_LINE_BYTES).removeprefix(codecs.BOM_UTF8)
+    if (document := _whole(first)) is None:
+        yield from _Scanner(file, first).read_whole()
+        return
+    for value in document if isinstance(document, list) else [document]:
+        yield Element("line 1", "", value)
+    for found in _lines(file):
+        yield found if isinstance(found, Bad) else Element(found.where, "", found.value)
+
+
 def _whole(line: bytes) -> Any:
     try:
         return json.loads(line)
@@ -59,6 +78,14 @@ def _of_document(where: str, document: Any) -> Iterator[Element]:
 
 
 def _read_lines(file: BinaryIO) -> Iterator[Element | Bad]:
+    for found in _lines(file):
+        if isinstance(found, Bad):
+            yield found
+        else:
+            yield from _of_document(found.where, found.value)
+
+
+def _lines(file: BinaryIO) -> Iterator[Element | Bad]:
     number = 1
     while line := file.readline(MAX_ELEMENT_CHARS):
         number += 1
@@ -69,7 +96,7 @@ def _read_lines(file: BinaryIO) -> Iterator[Element | Bad]:
         except (ValueError, RecursionError) as error:
             yield Bad(f"line {number}", f"not JSON: {error}")
         else:
-            yield from _of_document(f"line {number}", document)
+            yield Element(f"line {number}", "", document)
 
 
 class _Scanner:
@@ -95,6 +122,21 @@ class _Scanner:
                 yield from self._object()
             else:
                 self._fail("expected a document")
+
+    def read_whole(self) -> Iterator[Element]:
+        while (char := self._peek()) is not None:
+            if char == "[":
+                self._at += 1
+                while self._comma_until("]"):
+                    yield self._whole_element()
+            elif char == "{":
+                yield self._whole_element()
+            else:
+                self._fail("expected a document")
+
+    def _whole_element(self) -> Element:
+        self._peek()
+        return Element(f"character {self._passed + self._at}", "", self._value())
 
     def _array_of_documents(self) -> Iterator[Element]:
         while self._comma_until("]"):
