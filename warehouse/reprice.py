@@ -1,8 +1,8 @@
-"""Pricing the past again: the one way in which money of priced steps may change, shown before it is written.
+"""Pricing the past again: the one way in which money that was counted may change, shown before it is written.
 
-A step keeps the edition of the price book that priced it first (`sql/marts/price_editions_before.sql`). Repricing
-takes that edition from the steps of a range, computes their tasks again, and compares: the difference that is
-shown is the one that is written, because it is the same computation, rolled back or committed.
+A step keeps the edition of the price book that priced it first (`sql/marts/price_editions_before.sql`).
+Repricing takes that edition from the steps of a range, computes their tasks again, and compares: what is
+shown is what would be written, because it is the same computation, rolled back or committed.
 """
 
 import pyarrow as pa
@@ -10,6 +10,8 @@ from duckdb import DuckDBPyConnection
 
 from taximeter.clock import Clock
 from taximeter.settings import Settings
+from warehouse import prices
+from warehouse.prices import gpu_book
 from warehouse.queries import query
 from warehouse.refresh import compute
 
@@ -23,7 +25,9 @@ def reprice(
     until_ns: int,
     write: bool,
 ) -> pa.Table:
-    """Price the steps that started in [since_ns, until_ns) by the newest edition; tell what changes, per model.
+    """Price what happened in [since_ns, until_ns) by the newest edition; tell what that changes.
+
+    Steps belong to the range by their start, GPU-seconds by themselves.
 
     Args:
         connection: the open warehouse, loaded and refreshed.
@@ -34,7 +38,7 @@ def reprice(
         write: keep the new prices; else everything stays as it was.
 
     Returns:
-        One row per model whose money or source changes, as `sql/prices/reprice_changes.sql` says.
+        One row per model or SKU whose money or source changes, as `sql/prices/reprice_changes.sql` says.
 
     Raises:
         SettingsError: the user's price file cannot be used; nothing changed.
@@ -45,6 +49,9 @@ def reprice(
         cursor.execute(query("prices/reprice_before"), asked)
         cursor.execute(query("prices/reprice_traces"))
         cursor.execute(query("prices/reprice_forget"), asked)
+        cursor.execute(query("prices/reprice_gpus_before"))
+        prices.prepare(cursor, settings, clock.now_ns())
+        gpu_book.reprice(cursor, settings, since_ns, until_ns)
         compute(cursor, settings, clock)
         changes = cursor.execute(query("prices/reprice_changes")).to_arrow_table()
         if write:

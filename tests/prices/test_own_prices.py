@@ -36,7 +36,7 @@ def test_own_rows_hold_from_their_day_and_the_list_before(tmp_path: Path) -> Non
             "- {model: 'my-*', from: 1970-01-11, input_usd_per_mtok: 2, output_usd_per_mtok: 4}\n"
             "- {model: 'my-*', from: 1970-01-21, input_usd_per_mtok: 1, output_usd_per_mtok: 2}\n",
         )
-    ).for_model(None, "My-Model")
+    ).for_model((), "My-Model")
 
     rows = compose([listed(0, 5, "9"), listed(5, None, "8")], own)
 
@@ -53,8 +53,8 @@ def test_an_own_row_for_another_provider_is_not_ours(tmp_path: Path) -> None:
     row = "{model: m, provider: a, from: 2026-11-01, input_usd_per_mtok: 2, output_usd_per_mtok: 4}"
     prices = user_file.read(write(tmp_path, f"tokens:\n- {row}\n"))
 
-    assert prices.for_model("b", "m") == []
-    assert len(prices.for_model("a", "m")) == 1
+    assert prices.for_model({"b"}, "m") == []
+    assert len(prices.for_model({"a"}, "m")) == 1
 
 
 @pytest.mark.parametrize(

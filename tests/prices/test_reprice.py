@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from taximeter.clock import NS_PER_S, to_datetime
-from taximeter.settings import Prices, Settings
+from taximeter.settings import Deployment, Gpus, Hold, Prices, Settings
 from warehouse.reprice import reprice
 from warehouse.testing import Store, store
 from warehouse.testing_rows import START_NS, agent, in_trace, llm, spans
@@ -21,6 +21,9 @@ SINCE_NS = START_NS + 1_000 * NS_PER_S
 MICRO = Decimal("0.000001")
 MORNING = {"from": date(2026, 1, 1), "input_usd_per_mtok": 1}
 AFTERNOON = {"from": to_datetime(NOON_NS), "input_usd_per_mtok": 5}
+
+HELD = Hold.model_validate({"from": to_datetime(START_NS), "to": to_datetime(START_NS + 4_600 * NS_PER_S)})
+OWN = Deployment(name="own", models=["own/*"], gpus=Gpus(sku="CARD", count=1, held=[HELD]))
 
 Costs = Mapping[str, Decimal | None]
 
@@ -37,6 +40,7 @@ class Told(NamedTuple):
     shown_again: list[dict[str, Any]]
     tasks: int
     broken: list[str]
+    bills: list[Decimal]  # priced, edited, after showing, repriced
 
 
 def trace(digit: str, *rows: dict[str, Any]) -> list[dict[str, Any]]:
@@ -68,9 +72,16 @@ LATE = [
 ]
 
 
-def write(file: Path, *rows: dict[str, Any]) -> None:
+def write(file: Path, card_usd: int, *rows: dict[str, Any]) -> None:
     tokens = [{"model": "m", "output_usd_per_mtok": 0, **row} for row in rows]
-    file.write_text(yaml.safe_dump({"tokens": tokens}), encoding="utf-8")
+    card = {"sku": "CARD", "from": date(2026, 1, 1), "usd_per_gpu_hour": card_usd}
+    file.write_text(yaml.safe_dump({"tokens": tokens, "gpus": [card]}), encoding="utf-8")
+
+
+def bill(warehouse: Store) -> Decimal:
+    """Read what the one card cost, in millionths of a USD."""
+    usd: Decimal = warehouse.sql("select sum(cost_usd) from gpu_ledger")[0][0]
+    return round(usd / MICRO)
 
 
 def costs(warehouse: Store) -> Costs:
@@ -84,8 +95,8 @@ def costs(warehouse: Store) -> Costs:
 def _told(tmp_path_factory: pytest.TempPathFactory) -> Told:
     folder = tmp_path_factory.mktemp("reprice")
     file = folder / "prices.yaml"
-    write(file, MORNING, AFTERNOON, {**MORNING, "model": "going"})
-    with store(folder / "data", Settings(prices=Prices(file=file))) as warehouse:
+    write(file, 1, MORNING, AFTERNOON, {**MORNING, "model": "going"})
+    with store(folder / "data", Settings(prices=Prices(file=file), deployments=[OWN])) as warehouse:
 
         def again(*, keep: bool) -> list[dict[str, Any]]:
             return reprice(
@@ -96,8 +107,10 @@ def _told(tmp_path_factory: pytest.TempPathFactory) -> Told:
         warehouse.load(spans(*FIRST))
         warehouse.refresh(LATER_NS)
         priced = costs(warehouse)
+        bills = [bill(warehouse)]
         write(
             file,
+            4,
             {**MORNING, "input_usd_per_mtok": 2, "source": "mended"},
             AFTERNOON,
             {**MORNING, "model": "new"},
@@ -105,12 +118,15 @@ def _told(tmp_path_factory: pytest.TempPathFactory) -> Told:
         warehouse.load(spans(*LATE))
         warehouse.refresh(LATER_NS + NS_PER_S)
         edited = costs(warehouse)
+        bills.append(bill(warehouse))
         shown = again(keep=False)
         after_showing = costs(warehouse)
+        bills.append(bill(warehouse))
         written = again(keep=True)
+        bills.append(bill(warehouse))
         return Told(
             priced, edited, shown, after_showing, written, costs(warehouse), again(keep=False),
-            warehouse.sql("select count(*) from tasks")[0][0], warehouse.check_laws(),
+            warehouse.sql("select count(*) from tasks")[0][0], warehouse.check_laws(), bills,
         )  # fmt: skip
 
 
@@ -143,7 +159,7 @@ def test_a_first_price_needs_no_reprice(told: Told) -> None:
 
 
 def test_reprice_shows_before_it_writes(told: Told) -> None:
-    """Without the word to write all figures stay; with it exactly the shown difference comes, and only once."""
+    """Not told to write, all figures stay; told to, exactly the shown difference comes, and only once."""
     assert told.after_showing == told.edited
     assert told.shown == told.written
     assert told.shown_again == []
@@ -153,9 +169,10 @@ def test_reprice_shows_before_it_writes(told: Told) -> None:
 def test_reprice_tells_old_and_new_money_per_model(told: Told) -> None:
     """Each model and source has its old and new money; a price that went makes it unknown, never 0."""
     assert [
-        (row["model"], row["steps"], row["old_cost_usd"], row["new_cost_usd"], row["difference_usd"],
+        (row["priced"], row["changed_rows"], row["old_cost_usd"], row["new_cost_usd"], row["difference_usd"],
          row["new_unknown_costs"], row["new_price_source"])
         for row in told.shown
+        if row["paid_by"] == "tokens"
     ] == [
         ("going", 1, MICRO, None, None, 1, None),
         ("m", 4, 4 * MICRO, 8 * MICRO, 4 * MICRO, 0, "mended"),
@@ -166,3 +183,12 @@ def test_reprice_changes_only_its_range(told: Told) -> None:
     """Steps that start before since keep their price, also within a task that is priced again."""
     assert (told.repriced["too early"], told.repriced["in"]) == (1, 2)
     assert (told.repriced["11:59"], told.repriced["12:01"], told.repriced["price goes"]) == (2, 5, None)
+
+
+def test_a_gpu_keeps_the_price_of_its_past(told: Told) -> None:
+    """A changed price of a card leaves its bill alone; repriced, the 3,600 s in the range cost 4 an hour."""
+    before, after = round(Decimal(4_600_000_000) / 3_600), round(Decimal(1_000_000_000) / 3_600) + 4_000_000
+
+    assert told.bills == [before, before, before, after]
+    (card,) = (row for row in told.shown if row["paid_by"] == "gpu")
+    assert (card["priced"], card["deployment"], round(card["difference_usd"], 6)) == ("CARD", "own", 3)

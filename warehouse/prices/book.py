@@ -7,8 +7,9 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
 from taximeter.settings import Settings
-from warehouse.prices import catalogue, gpu_list, user_file
+from warehouse.prices import catalogue, gpu_book, gpu_list, user_file
 from warehouse.prices.compose import compose
+from warehouse.prices.put import insert
 from warehouse.prices.rows import TokenPrice
 from warehouse.queries import query
 
@@ -33,26 +34,13 @@ _TOKEN_SCHEMA = pa.schema(
         ("is_user_row", pa.bool_()),
     ]
 )
-_GPU_SCHEMA = pa.schema(
-    [
-        ("sku", pa.string()),
-        ("provider", pa.string()),
-        ("region", pa.string()),
-        ("kind", pa.string()),
-        ("usd_per_gpu_hour", pa.decimal128(18, 6)),
-        ("from_ns", pa.int64()),
-        ("source", pa.string()),
-        ("is_default", pa.bool_()),
-        ("is_user_row", pa.bool_()),
-    ]
-)
 
 
 def prepare(connection: DuckDBPyConnection, settings: Settings, now_ns: int) -> None:
     """Bring the price tables up to date inside the refresh's transaction; cheap when nothing is new.
 
-    Changed lists or a changed price file make a new edition, in which every name is looked up again. It prices
-    what arrives from now on and what had no price; steps that an older edition priced keep its price.
+    Changed lists or a changed price file make a new edition, in which every name is looked up again. It
+    prices what arrives from now on and what had no price; steps that an older edition priced keep its price.
 
     Raises:
         SettingsError: the user's price file cannot be used.
@@ -70,8 +58,7 @@ def _edition(connection: DuckDBPyConnection, own: user_file.UserPrices, digest: 
         return int(newest[1])
     known_ns = max(now_ns, int(newest[1]) + 1) if newest else now_ns
     connection.execute("insert into price_state (digest, made_ns) values (?, ?)", [digest, known_ns])
-    connection.execute("delete from gpu_prices")
-    _insert(connection, "gpu_prices", _GPU_SCHEMA, [row._asdict() for row in gpu_list.read() + own.gpus])
+    gpu_book.adopt(connection, own.gpus, known_ns)
     connection.execute(query("prices/unpriced_traces"))
     return known_ns
 
@@ -81,7 +68,7 @@ def _add_name(
 ) -> None:
     provider, model = named
     listed = catalogue.find(provider or None, model)
-    mine = own.for_model(provider or None, model)
+    mine = own.for_model(catalogue.sellers(provider or None, model), model)
     name = _price_name(listed[0] if listed else None, provider, model, own=bool(mine))
     connection.execute(
         "insert into price_names (known_ns, provider, model, priced_as) values (?, ?, ?, ?)",
@@ -94,7 +81,7 @@ def _add_name(
     ).fetchone()
     if have is None:
         rows = compose(listed[1] if listed else [], mine)
-        _insert(connection, "token_prices", _TOKEN_SCHEMA, [_token_row(known_ns, name, row) for row in rows])
+        insert(connection, "token_prices", _TOKEN_SCHEMA, [_token_row(known_ns, name, row) for row in rows])
 
 
 def _price_name(listed: str | None, provider: str, model: str, *, own: bool) -> str | None:
@@ -114,16 +101,6 @@ def _token_row(known_ns: int, name: str, row: TokenPrice) -> dict[str, object]:
     )
     price_id = hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
     return {"price_id": price_id, "known_ns": known_ns, "model": name, **row._asdict()}
-
-
-def _insert(
-    connection: DuckDBPyConnection, table: str, schema: pa.Schema, rows: list[dict[str, object]]
-) -> None:
-    arrow = pa.Table.from_pylist(rows, schema=schema)
-    connection.register("price_rows", arrow)
-    columns = ", ".join(schema.names)
-    connection.execute(f"insert into {table} ({columns}) select {columns} from price_rows")  # noqa: S608
-    connection.unregister("price_rows")
 
 
 def _digest(file: Path | None) -> str:

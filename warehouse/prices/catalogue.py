@@ -38,6 +38,17 @@ def find(provider: str | None, model: str) -> tuple[str, list[TokenPrice]] | Non
     return None
 
 
+def sellers(provider: str | None, model: str) -> set[str]:
+    """List the names, in lower case, of whoever sold a call: as the span has it, and as the catalogue does.
+
+    A call that names no provider is sold by the one in front of the model's name, if any.
+    """
+    snapshot = get_snapshot()
+    named = provider or seller(model)
+    known = _known(snapshot, provider) or _named_in(snapshot, model)
+    return {name.lower() for name in (named, known) if name}
+
+
 def _known(snapshot: DataSnapshot, provider: str | None) -> str | None:
     if not provider:
         return None

@@ -36,3 +36,4 @@ class GpuPrice(NamedTuple):
     source: str
     is_default: bool
     is_user_row: bool
+    to_ns: int | None = None  # none: until the next row of the SKU

@@ -1,39 +1,18 @@
 -- grain: GPU x validity of its price, half-open
 -- inputs: gpus, deployments, gpu_prices
--- law: at any instant at most one price; the deployment's own first, then the user's list, then the default row
+-- law: at any instant at most one price: the deployment's own, else the one in force for the SKU
 insert into gpu_rates
-with listed as (
+with dated as (
     select
         sku,
         from_ns,
-        usd_per_gpu_hour,
-        source,
-        is_user_row,
-        row_number() over (
-            partition by sku, from_ns order by is_user_row desc, is_default desc, provider, kind, region
-        ) as turn
-    from gpu_prices
-    where is_user_row or is_default
-),
-
--- a default row stops where the user's first row starts
-dated as (
-    select
-        sku,
-        from_ns,
-        lead(from_ns, 1, 9223372036854775807) over (partition by sku order by from_ns) as to_ns,
+        least(
+            coalesce(to_ns, 9223372036854775807),
+            lead(from_ns, 1, 9223372036854775807) over (partition by sku order by from_ns)
+        ) as to_ns,
         usd_per_gpu_hour,
         source
-    from listed
-    where
-        turn = 1
-        and (
-            is_user_row
-            or from_ns < coalesce(
-                (select min(own.from_ns) from gpu_prices as own where own.is_user_row and own.sku = listed.sku),
-                9223372036854775807
-            )
-        )
+    from gpu_prices
 )
 
 select gpus.gpu_id, 0, 9223372036854775807, deployments.usd_per_gpu_hour, coalesce(deployments.price_source, 'settings')

@@ -98,7 +98,7 @@ priced as (
     qualify
         row_number() over (
             partition by n.node, n.is_declared
-            order by n.is_first desc, t.is_user_row desc, t.from_ns desc, t.prompt_from_tokens desc, t.price_id
+            order by n.is_first desc, t.is_user_row desc, t.from_ns desc, t.prompt_from_tokens desc, t.day_from_s is null, t.price_id
         ) = 1
 ),
 

@@ -1,4 +1,5 @@
--- One row per SKU, provider, kind and date of a price list; USD for one GPU for one hour. User rows win.
+-- One row per SKU and validity of the price in force; USD for one GPU for one hour. Of a SKU no two overlap. A changed
+-- list holds from the instant it was known on; what was before changes only by repricing.
 create table gpu_prices (
     sku varchar not null,
     provider varchar not null,
@@ -8,5 +9,6 @@ create table gpu_prices (
     from_ns bigint not null,
     source varchar not null,
     is_default boolean not null,
-    is_user_row boolean not null
+    is_user_row boolean not null,
+    to_ns bigint -- null: until the next row of the SKU
 )
