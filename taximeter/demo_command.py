@@ -11,7 +11,9 @@ from taximeter.layout import DataFolder
 from taximeter.say import say
 from taximeter.settings import Settings
 
-NAMES = ("collector", "warehouse", "alerts", "dashboard")
+# The pages start while the day is on its way: nobody looks at them before it is in.
+FIRST = ("collector", "warehouse")
+LATER = ("dashboard", "alerts")
 _DAY_MODULE = "collector.demo"
 _MARK = "demo.yaml"
 
@@ -22,12 +24,15 @@ def run(data: Path, *, live: bool) -> None:
     config = data / _MARK
     config.write_text(importlib.import_module(_DAY_MODULE).settings_text(), encoding="utf-8")
     values = _with_free_ports(settings.load(config, data=data))
-    with house.running(values, config, NAMES) as home:
+    with house.running(values, config, FIRST) as home:
         say("Starting the programs of a simulated day ...")
-        home.wait_for("the house", lambda: house.is_ready(values))
+        home.wait_for("the collector", lambda: house.answers(f"{house.edge_url(values)}/healthz"))
         say("Playing 24 simulated hours through the real ports ...")
         _play(values, data)
-        home.wait_for("the simulated day", lambda: _is_in(values))
+        say("Working out what each task cost and who used the GPUs ...")
+        for name in LATER:
+            home.start(name)
+        home.wait_for("the simulated day", lambda: house.is_ready(values) and _is_in(values))
         if live:
             home.keeper.start(
                 supervisor.Job("demo", programs.command(_DAY_MODULE, [*_ports(values), "--live"]))
@@ -77,7 +82,7 @@ def _with_free_ports(values: Settings) -> Settings:
 def _ports(values: Settings) -> list[str]:
     return [
         "--collector",
-        f"http://{values.collector.host}:{values.collector.http_port}",
+        house.edge_url(values),
         "--grpc",
         f"{values.collector.host}:{values.collector.grpc_port}",
         "--data",
@@ -95,7 +100,7 @@ def _play(values: Settings, data: Path) -> None:
 
 def _is_in(values: Settings) -> bool:
     """Tell whether everything that was sent is in the figures: decoded, loaded and refreshed."""
-    edge = house.ask(f"http://{values.collector.host}:{values.collector.http_port}/healthz")
+    edge = house.ask(f"{house.edge_url(values)}/healthz")
     if edge is None or edge["decoded_block"] < edge["durable_block"]:
         return False
     store = house.ask(f"{values.warehouse_url}/v1/health")

@@ -19,11 +19,15 @@ _GIVE_UP_AFTER_DEATHS = 3
 
 
 class House(NamedTuple):
-    """A running house: its settings as they hold, and the supervisor that keeps it."""
+    """A running house: what its programs are told, and the supervisor that keeps them."""
 
-    settings: Settings
+    arguments: list[str]
     keeper: supervisor.Supervisor
     clock: Clock
+
+    def start(self, name: str) -> None:
+        """Start a program of the house; it is kept running from now on."""
+        self.keeper.start(supervisor.Job(name, programs.command(programs.find(name).module, self.arguments)))
 
     def wait_for(self, what: str, is_there: Callable[[], bool], limit_s: float = READY_S) -> None:
         """Wait until `is_there`, tending the programs meanwhile.
@@ -66,10 +70,10 @@ def running(settings: Settings, config: Path | None, names: tuple[str, ...]) -> 
     if config is not None:
         arguments += ["--config", str(config)]
     with supervisor.supervising(folder.logs, SYSTEM_CLOCK, environment(settings)) as keeper:
+        home = House(arguments, keeper, SYSTEM_CLOCK)
         for name in names:
-            module = programs.find(name).module
-            keeper.start(supervisor.Job(name, programs.command(module, arguments)))
-        yield House(settings, keeper, SYSTEM_CLOCK)
+            home.start(name)
+        yield home
 
 
 def environment(settings: Settings) -> dict[str, str]:
@@ -90,6 +94,11 @@ def wanted_ports(settings: Settings) -> dict[str, tuple[str, int]]:
         "warehouse.port": (settings.warehouse.host, settings.warehouse.port),
         "dashboard.port": (settings.dashboard.host, settings.dashboard.port),
     }
+
+
+def edge_url(settings: Settings) -> str:
+    """Where OTLP over HTTP goes."""
+    return f"http://{settings.collector.host}:{settings.collector.http_port}"
 
 
 def answers(url: str) -> bool:
@@ -116,7 +125,7 @@ def is_ready(settings: Settings) -> bool:
     return all(
         answers(url)
         for url in (
-            f"http://{settings.collector.host}:{settings.collector.http_port}/healthz",
+            f"{edge_url(settings)}/healthz",
             f"{settings.warehouse_url}/v1/health",
             f"http://{settings.dashboard.host}:{settings.dashboard.port}/_stcore/health",
         )

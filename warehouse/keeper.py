@@ -19,6 +19,11 @@ LOOK_EVERY_S = 0.1
 PASS_TIME_EVERY_S = 30.0
 SAMPLES_GATHER_S = 5.0
 LOAD_FOR_S = 1.0
+# A flood (a backlog, an import) is shown when it is over, or after that long: a refresh of part of it would
+# compute the same quarter-hours again.
+FLOOD_ROWS = 20_000
+FLOOD_OVER_S = 1.0
+FLOOD_SHOWN_EVERY_S = 10.0
 AFTER_FAILURE_S = 2.0
 # Laws read whole tables: they may use this share of the time and no more.
 LAW_SHARE = 0.05
@@ -34,6 +39,26 @@ class Progress(NamedTuple):
     refresh_took_s: float = 0.0
     is_behind: bool = True  # something was loaded that the figures do not show yet
     failure: str | None = None
+
+
+class _Flood(NamedTuple):
+    """What was loaded since the figures were last brought up to date."""
+
+    rows: int = 0
+    first_s: float = math.inf
+    last_s: float = -math.inf
+
+    def plus(self, rows: int, now_s: float) -> "_Flood":
+        """Count a load."""
+        return _Flood(self.rows + rows, min(self.first_s, now_s), now_s)
+
+    def is_on(self, now_s: float) -> bool:
+        """Tell whether so much is arriving that figures should wait for the rest of it."""
+        return (
+            self.rows >= FLOOD_ROWS
+            and now_s - self.last_s < FLOOD_OVER_S
+            and now_s - self.first_s < FLOOD_SHOWN_EVERY_S
+        )
 
 
 class Keeper:
@@ -54,6 +79,7 @@ class Keeper:
         self._say = say
         self._refresh_at_s = -math.inf
         self._laws_at_s = -math.inf
+        self._flood = _Flood()
         self._broken: list[str] = []
         self.progress = Progress()
 
@@ -85,6 +111,7 @@ class Keeper:
             self.progress = self.progress._replace(is_behind=True)
             done = load(self._connection, self._folder, self._clock.now_ns())
             self.progress = self.progress._replace(loaded_blocks=self.progress.loaded_blocks + done.blocks)
+            self._flood = self._flood.plus(done.rows, self._clock.monotonic_s())
             if done.quarantined:
                 self._say(
                     f"warehouse: {done.quarantined} blocks could not be read; see {self._folder.quarantine}"
@@ -93,10 +120,12 @@ class Keeper:
                 break
 
     def _refresh_if_due(self) -> None:
-        if self._clock.monotonic_s() - self._refresh_at_s < self._pause_s():
+        now_s = self._clock.monotonic_s()
+        if self._flood.is_on(now_s) or now_s - self._refresh_at_s < self._pause_s():
             return
         done = refresh(self._connection, self._settings, self._clock)
         self._refresh_at_s = self._clock.monotonic_s()
+        self._flood = _Flood()
         self.progress = self.progress._replace(
             refreshed_ns=done.now_ns,
             refresh_took_s=done.took_ns / NS_PER_S,

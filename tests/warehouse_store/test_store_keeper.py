@@ -67,6 +67,22 @@ def test_spans_are_shown_at_once_and_samples_gather(warehouse: Store) -> None:
     assert kept.turn_after(5) == 0
 
 
+def test_a_flood_is_shown_when_it_is_over_or_after_ten_seconds(warehouse: Store) -> None:
+    """While much arrives the figures wait for the rest of it, one second of quiet or ten of flood at most."""
+    many = {key: values * keeping.FLOOD_ROWS for key, values in SPAN.items()}
+    kept = Kept(warehouse)
+    kept.turn_after(0)
+    kept.send(spans=many)
+    assert kept.turn_after(1) == 1
+    assert kept.turn_after(1) == 0
+    ages = []
+    for _ in range(13):
+        kept.send(spans=SPAN if ages else many)
+        ages.append(kept.turn_after(0.9))
+
+    assert ages.index(0) == 12
+
+
 def test_time_passes_though_nothing_arrives(warehouse: Store) -> None:
     """Figures that only time changes are brought up to date every half minute."""
     kept = Kept(warehouse)
