@@ -35,7 +35,10 @@ select
     coalesce(sum(r.tokens), 0)::bigint as resent_tokens,
     coalesce(sum(r.tokens), 0) / nullif(sum(c.input_tokens), 0) as resent_ratio,
     sum(r.token_cost_usd)::decimal(38, 12) as resent_cost_usd,
-    sum(c.cache_read_tokens)::bigint as cache_read_tokens
+    sum(c.cache_read_tokens)::bigint as cache_read_tokens,
+    (arg_max(c.input_tokens, (c.start_ns, c.step_id)) - arg_min(c.input_tokens, (c.start_ns, c.step_id)))
+    / (count(*) - 1) as tokens_per_call,
+    list(c.step_id order by c.start_ns, c.step_id) as step_ids
 from calls as c
 left join resent as r on c.task_id = r.task_id and c.step_id = r.step_id
 group by c.task_id, c.thread

@@ -29,7 +29,8 @@ select
     sum(case paid_by when 'gpu' then gpu_cost_usd else token_cost_usd end) filter (
         where bucket = 'retried'
     )::decimal(38, 12) as wasted_usd,
-    (max(start_ns) - min(start_ns)) / 1e9 as wasted_s
+    (max(start_ns) - min(start_ns)) / 1e9 as wasted_s,
+    list(step_id order by start_ns, step_id) as step_ids
 from tries
 group by task_id, call_id
 having sum(attempts) > 1 and min(start_ns) >= $since_ns and min(start_ns) < $until_ns
