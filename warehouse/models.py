@@ -28,6 +28,7 @@ TOKEN_MODELS: tuple[Model, ...] = (
     Model("touched_traces", "temp"),
     Model("touched_tasks", "temp"),
     Model("trace_tasks", "task"),
+    Model("told_logs", "temp"),
     Model("task_spans", "temp"),
     Model("span_tree", "temp"),
     Model("call_views", "temp"),

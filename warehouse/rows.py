@@ -101,8 +101,10 @@ SPANS = pa.schema(
         ("result_bytes", COUNT),
         ("content_text", TEXT),  # only with content.capture = text
         ("sources", TEXT),  # JSON object: canonical field -> attribute that gave it
-        ("flags", TEXTS),  # end_before_start, head_sampled, cut_content, cache_added, ...
+        ("flags", TEXTS),  # end_before_start, head_sampled, cut_content, cache_added, untimed, ...
         ("simulated", FLAG),
+        # span, or log: a log record that tells of a call, with ids made of its session, prompt and request.
+        ("signal", TEXT),
         ("filled", COUNT),  # number of fields that are not null: of two versions the fuller wins
         ("row_hash", TEXT),  # hash of the row's own content, receipt excluded
     ]

@@ -26,7 +26,7 @@ def decode_block(records: Sequence[Record], options: DecodeOptions) -> dict[str,
     parts: list[dict[str, pa.Table]] = [
         _decode_traces(_of(records, "traces"), options),
         read_metrics(_of(records, "metrics")),
-        read_logs(_of(records, "logs"), options.content_key),
+        read_logs(_of(records, "logs"), options),
     ]
     return {
         kind: pa.concat_tables([part[kind] for part in parts if kind in part] or [schema.empty_table()])

@@ -27,7 +27,7 @@ TOKENS = (
     "total_tokens",
 )
 COUNTS = (*TOKENS, "attempts", "retries", "server_port")
-DURATIONS = ("ttft", "queue", "work")
+DURATIONS = ("ttft", "queue", "work", "duration")
 AMOUNTS = ("reported_cost_usd",)
 NAMES = (
     "operation",

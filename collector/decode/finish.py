@@ -60,7 +60,7 @@ def refused_rows(refused: pl.DataFrame, flat: FlatTraces, records: Sequence[Reco
         refused.sort("@row", maintain_order=True)
         .join(spans, on="@row", how="left", maintain_order="left")
         .join(_receipt(records), on="record", how="left", maintain_order="left")
-        .with_columns(signal=pl.lit("traces"))
+        .with_columns(signal=pl.lit(records[0].signal))
     )
     return _table(rows.select(REFUSED.names), REFUSED)
 
@@ -135,6 +135,7 @@ def _flags() -> pl.Expr:
         "end_before_start": pl.col("@backward"),
         "head_sampled": threshold.str.strip_chars("0") != "",
         "reasoning_added": pl.col("@reasoning_added"),
+        "untimed": pl.col("@untimed"),
     }
     flags = pl.concat_list(
         pl.when(test.fill_null(False)).then(pl.lit(name)) for name, test in tests.items()

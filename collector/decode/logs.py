@@ -1,4 +1,7 @@
-"""Log requests to rows: when, where, which event; of the body only its length and keyed hash."""
+"""Log requests to rows: when, where, which event; of the body only its length and keyed hash.
+
+A record that tells of a model call or a tool call is a row of `spans` as well.
+"""
 
 import hashlib
 import json
@@ -8,10 +11,15 @@ from typing import Any
 import pyarrow as pa
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from collector.decode import plain
 from collector.decode.canonical import Canonical, keyed_hash
+from collector.decode.log_calls import Told, call_span
 from collector.decode.metrics import attribute_values, is_simulated
+from collector.decode.options import DecodeOptions
 from collector.decode.refusals import refusal, refused_table, undecodable
+from collector.decode.spans import read_spans
 from collector.decode.wide import plain_value
 from collector.journal.record import Record
 from warehouse.rows import LOGS
@@ -22,14 +30,15 @@ _ID_BYTES = {"trace_id": 16, "span_id": 8}
 _SESSIONS = ("session.id", "gen_ai.conversation.id", "conversation.id")
 
 
-def read_logs(records: Sequence[Record], content_key: bytes) -> dict[str, pa.Table]:
-    """Make the tables `logs` and `refused` of log requests.
+def read_logs(records: Sequence[Record], options: DecodeOptions) -> dict[str, pa.Table]:
+    """Make the tables `logs`, `spans` (of records that tell of a call) and `refused` of log requests.
 
     A record without a time of its own has the time it was observed, else the time it was received. An id of
     the wrong length is refused alone: the record is kept without it.
     """
     rows: list[dict[str, Any]] = []
     refused: list[dict[str, Any]] = []
+    calls: list[tuple[Record, bytes]] = []
     broken = []
     for record in records:
         try:
@@ -37,17 +46,44 @@ def read_logs(records: Sequence[Record], content_key: bytes) -> dict[str, pa.Tab
         except DecodeError:
             broken.append(record)
             continue
-        for of_resource in request.resource_logs:
-            resource = attribute_values(of_resource.resource.attributes)
-            for of_scope in of_resource.scope_logs:
-                for log in of_scope.log_records:
-                    where = _where(record, resource, of_scope.scope.name)
-                    rows.append(_row(log, where, content_key))
-                    refused += _bad_ids(log, record)
+        traces = _read(record, request, options.content_key, rows, refused)
+        if traces.resource_spans:
+            calls.append((record, traces.SerializeToString()))
+    spans = read_spans(
+        plain.flatten([payload for _, payload in calls]), [record for record, _ in calls], options, "log"
+    )
     return {
         "logs": pa.Table.from_pylist(rows, schema=LOGS),
-        "refused": pa.concat_tables([refused_table(refused), undecodable(broken)]),
+        "spans": spans["spans"],
+        "refused": pa.concat_tables([refused_table(refused), spans["refused"], undecodable(broken)]),
     }
+
+
+def _read(
+    record: Record,
+    request: ExportLogsServiceRequest,
+    content_key: bytes,
+    rows: list[dict[str, Any]],
+    refused: list[dict[str, Any]],
+) -> ExportTraceServiceRequest:
+    """Add the rows of a request; return the calls that it tells of, as a trace request."""
+    traces = ExportTraceServiceRequest()
+    for of_resource in request.resource_logs:
+        resource = attribute_values(of_resource.resource.attributes)
+        for of_scope in of_resource.scope_logs:
+            where = _where(record, resource, of_scope.scope.name)
+            spans = []
+            for log in of_scope.log_records:
+                attributes = attribute_values(log.attributes)
+                row = _row(log, attributes, where, content_key)
+                rows.append(row)
+                refused += _bad_ids(log, record)
+                told = Told(log, attributes, resource, record.tenant, row["t_ns"])
+                spans += [span for span in [call_span(told, content_key)] if span]
+            if spans:
+                made = traces.resource_spans.add(resource=of_resource.resource)
+                made.scope_spans.add(scope=of_scope.scope, spans=spans, schema_url=of_scope.schema_url)
+    return traces
 
 
 def _where(record: Record, resource: Mapping[str, Any], scope_name: str) -> dict[str, Any]:
@@ -60,8 +96,9 @@ def _where(record: Record, resource: Mapping[str, Any], scope_name: str) -> dict
     }
 
 
-def _row(log: Any, where: Mapping[str, Any], content_key: bytes) -> dict[str, Any]:
-    attributes = attribute_values(log.attributes)
+def _row(
+    log: Any, attributes: Mapping[str, Any], where: Mapping[str, Any], content_key: bytes
+) -> dict[str, Any]:
     times = (log.time_unix_nano, log.observed_time_unix_nano, where["received_ns"])
     row = {
         **where,

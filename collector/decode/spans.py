@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
+from typing import Literal
 
 import polars as pl
 import pyarrow as pa
@@ -17,29 +18,40 @@ from collector.decode.flat import FlatTraces
 from collector.decode.identity import refuse_ids, settle_times
 from collector.decode.options import DecodeOptions
 from collector.decode.usage import settle_usage
-from collector.decode.wanted import Wanted, wanted
+from collector.decode.wanted import wanted
 from collector.decode.wide import look, widen
 from collector.dialects.read import Dialect, Entry, dialects
+from collector.dialects.read_logs import log_dialects
 from collector.journal.record import Record
 from warehouse.rows import SCHEMAS
 
+Told = Literal["span", "log"]
 
-def read_spans(flat: FlatTraces, records: Sequence[Record], options: DecodeOptions) -> dict[str, pa.Table]:
-    """Make the rows of `spans` and of `refused` from flat spans; records are in the order of `flat`."""
+
+def read_spans(
+    flat: FlatTraces, records: Sequence[Record], options: DecodeOptions, told: Told = "span"
+) -> dict[str, pa.Table]:
+    """Make the rows of `spans` and of `refused` from flat spans; records are in the order of `flat`.
+
+    Spans that were made of log records are read by the log sections of the dialects: each ended when it was
+    told, and started so much earlier as it says that it took.
+    """
     if flat.spans.is_empty():
         return {kind: SCHEMAS[kind].empty_table() for kind in ("spans", "refused")}
-    known = _known(options.task_key)
+    known = _known(options.task_key, told)
+    wants = wanted(known)
     seen = look(flat)
-    frame = widen(seen, _with_keys(wanted(), options.task_key))
+    frame = widen(seen, wants)
     frame, bad_ids = refuse_ids(frame)
     if frame.is_empty():
         return {"spans": SCHEMAS["spans"].empty_table(), "refused": refused_rows(bad_ids, flat, records)}
     frame, bad_times = settle_times(frame)
     frame = _by_dialect(frame, known)
     frame, bad_numbers = read_numbers(frame)
+    frame = _settle_start(frame, told)
     frame = settle_usage(frame)
     frame = read_attempts(frame, seen.events, known)
-    held = gather(seen, wanted())
+    held = gather(seen, wants)
     spans = frame.select("@row", "@dialect", "@role").iter_rows()
     frame = frame.join(
         digest(held, spans, {dialect.id: dialect for dialect in known}, options), on="@row", how="left"
@@ -59,6 +71,15 @@ def _by_dialect(frame: pl.DataFrame, known: tuple[Dialect, ...]) -> pl.DataFrame
         for (name,), part in frame.partition_by("@dialect", as_dict=True).items()
     ]
     return pl.concat(parts, how="vertical").sort("@row")
+
+
+def _settle_start(frame: pl.DataFrame, told: Told) -> pl.DataFrame:
+    """Say which signal told of the rows, and when those that tell a duration alone began."""
+    frame = frame.with_columns(signal=pl.lit(told))
+    if told == "span":
+        return frame.with_columns(pl.lit(False).alias("@untimed"))
+    started = pl.max_horizontal(pl.col("end_ns") - pl.col("duration_ns").fill_null(0), pl.lit(1))
+    return frame.with_columns(pl.col("duration_ns").is_null().alias("@untimed"), start_ns=started)
 
 
 def _settle_words(frame: pl.DataFrame) -> pl.DataFrame:
@@ -96,16 +117,13 @@ def _detected(known: tuple[Dialect, ...], columns: tuple[str, ...]) -> pl.Expr:
 
 
 @cache
-def _known(task_key: str | None) -> tuple[Dialect, ...]:
+def _known(task_key: str | None, told: Told) -> tuple[Dialect, ...]:
     """Read the dialects; the user's task key stands before each dialect's own."""
+    known = dialects() if told == "span" else log_dialects()
     if not task_key:
-        return dialects()
+        return known
     first = (Entry(task_key), Entry(f"resource:{task_key}"))
     return tuple(
         replace(dialect, fields={**dialect.fields, "task_key": first + dialect.fields.get("task_key", ())})
-        for dialect in dialects()
+        for dialect in known
     )
-
-
-def _with_keys(wants: Wanted, key: str | None) -> Wanted:
-    return wants._replace(keys=wants.keys | {key, f"resource:{key}"}) if key else wants

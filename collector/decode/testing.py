@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
@@ -89,6 +90,25 @@ def make_request(
     of_scope.scope.name = scope
     of_scope.scope.version = version
     of_scope.spans.extend(spans)
+    return request.SerializeToString()
+
+
+def make_logs(
+    *events: tuple[int, Mapping[str, Any]],
+    resource: Mapping[str, Any] | None = None,
+    body: str | None = None,
+    trace_id: bytes = b"",
+) -> bytes:
+    """Make a serialized log request of (instant in ns, attributes) with one resource and one scope."""
+    request = ExportLogsServiceRequest()
+    of_resource = request.resource_logs.add()
+    of_resource.resource.attributes.extend(pairs(resource or {}))
+    of_scope = of_resource.scope_logs.add()
+    of_scope.scope.name = "events"
+    for t_ns, attributes in events:
+        log = of_scope.log_records.add(time_unix_nano=t_ns, attributes=pairs(attributes), trace_id=trace_id)
+        if body is not None:
+            log.body.string_value = body
     return request.SerializeToString()
 
 

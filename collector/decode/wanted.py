@@ -24,11 +24,12 @@ class Wanted(NamedTuple):
 
 
 @cache
-def wanted() -> Wanted:
-    """Collect what every dialect wants, once."""
-    entries = [entry for dialect in dialects() for entry in _entries(dialect)]
-    content = [entry.key for dialect in dialects() for part in dialect.content.values() for entry in part]
-    conditions = [condition for dialect in dialects() for condition in _conditions(dialect)]
+def wanted(known: tuple[Dialect, ...] | None = None) -> Wanted:
+    """Collect once what any of the dialects wants; without an answer which, of those that read spans."""
+    known = dialects() if known is None else known
+    entries = [entry for dialect in known for entry in _entries(dialect)]
+    content = [entry.key for dialect in known for part in dialect.content.values() for entry in part]
+    conditions = [condition for dialect in known for condition in _conditions(dialect)]
     keys = {entry.key for entry in entries} | {key for one in conditions for key in keys_of(one)}
     return Wanted(
         keys=frozenset(key for key in keys if "{" not in key),

@@ -1,7 +1,7 @@
 """The one reader of the dialect files: TOML to typed, checked tuples; format.md explains every key."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -111,9 +111,7 @@ def dialects() -> tuple[Dialect, ...]:
     Raises:
         ValueError: a file uses a key that means nothing, so it would silently do nothing.
     """
-    common = _load("common")
-    names = sorted(path.stem for path in _FOLDER.glob("*.toml") if path.stem not in _NOT_DIALECTS)
-    return tuple(sorted((_dialect(name, common) for name in names), key=lambda dialect: dialect.order))
+    return tuple(sorted((_dialect(*one) for one in files()), key=lambda dialect: dialect.order))
 
 
 @cache
@@ -123,13 +121,28 @@ def words() -> Words:
     return Words(held["finish_reasons"], frozenset(held["frameworks"]), frozenset(held["no_call_id"]))
 
 
+def files() -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Read every dialect file: its id, and what it holds."""
+    for path in sorted(_FOLDER.glob("*.toml")):
+        if path.stem not in _NOT_DIALECTS:
+            yield path.stem, _load(path.stem)
+
+
 def _load(name: str) -> dict[str, Any]:
     return tomllib.loads((_FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
 
 
-def _dialect(name: str, common: Mapping[str, Any]) -> Dialect:
-    held = _load(name)
-    parent = _load(held["inherits"]) if "inherits" in held else {}
+def _dialect(name: str, held: Mapping[str, Any]) -> Dialect:
+    return make_dialect(name, held, _load(held["inherits"]) if "inherits" in held else {})
+
+
+def make_dialect(name: str, held: Mapping[str, Any], parent: Mapping[str, Any]) -> Dialect:
+    """Make a dialect of what its file holds; fields and content of the parent count where it has none.
+
+    Raises:
+        ValueError: a key means nothing.
+    """
+    common = _load("common")
     own = {**parent.get("fields", {}), **held.get("fields", {})}
     content = {**parent.get("content", {}), **held.get("content", {})}
     attempts = held.get("attempts")

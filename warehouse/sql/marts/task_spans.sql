@@ -1,6 +1,6 @@
 -- grain: one row per span of a touched task: of several versions the one that counts
--- inputs: touched_traces, spans
--- law: the latest end wins, then more filled fields, then the newer decoder, then the content hash; the same ids
+-- inputs: touched_traces, told_logs, spans
+-- law: a log row whose call a span tells is left out; the latest end wins, then more filled fields, then the newer decoder, then the content hash; the same ids
 --      with another start are another span. node numbers the spans of a task in order of start: every tie that
 --      a later model meets is broken by it, so that the order of arrival cannot matter
 create or replace temp table task_spans as
@@ -8,7 +8,10 @@ with chosen as (
     select s.rowid as row_id, t.task_id
     from spans as s
     inner join touched_traces as t on s.trace_id = t.trace_id
-    where s.span_id is not null and s.start_ns is not null
+    where
+        s.span_id is not null
+        and s.start_ns is not null
+        and s.rowid not in (select l.row_id from told_logs as l)
     qualify
         row_number() over (
             partition by s.trace_id, s.span_id, s.start_ns

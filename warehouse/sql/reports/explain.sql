@@ -113,6 +113,7 @@ select
         when p.why = 'another view of a call that counts' then 'view_of_call'
         when p.why = 'another view of a tool call that counts' then 'view_of_tool'
         when p.why = 'a try without tokens of its own' then 'try_without_tokens'
+        when v.signal = 'log' then 'told_by_span'
         when v.role in ('agent', 'wrapper') and v.has_usage then 'repeats_parts'
         else v.role
     end as verdict,

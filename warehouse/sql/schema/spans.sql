@@ -74,6 +74,7 @@ create table spans (
     sources varchar,
     flags varchar[],
     simulated boolean,
+    signal varchar,
     filled bigint,
     row_hash varchar,
     journal varchar not null,
