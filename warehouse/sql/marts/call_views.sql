@@ -15,7 +15,8 @@ serving as (
         s.status = 'error' as failed,
         s.start_ns,
         greatest(s.end_ns, s.start_ns + 1) as end_ns,
-        s.response_id
+        s.response_id,
+        s.input_tokens
     from span_tree as t
     inner join task_spans as s on t.node = s.node
     where t.serves is not null
@@ -37,7 +38,13 @@ rollups as (
     inner join serving as s on l.node = s.node
     where not s.failed and l.node not in (select i.above from serving as i where i.above is not null)
     group by l.above
-    having count(*) > 1 and (min(s.end_ns) <= max(s.start_ns) or count(distinct s.response_id) > 1)
+    having
+        count(*) > 1
+        and (min(s.end_ns) <= max(s.start_ns) or count(distinct s.response_id) > 1)
+        -- Chunks of one answer tell one id and one prompt.
+        and not (
+            count(s.response_id) = count(*) and count(distinct s.response_id) = 1 and count(distinct s.input_tokens) = 1
+        )
 ),
 
 tops as (

@@ -40,7 +40,8 @@ select
     arg_min(s.cache_read_tokens, v.rank) as cache_read_tokens,
     arg_min(s.cache_write_tokens, v.rank) as cache_write_tokens,
     arg_min(s.cache_write_1h_tokens, v.rank) as cache_write_1h_tokens,
-    arg_min(s.output_tokens, v.rank) as output_tokens,
+    -- Of views side by side the largest: chunks of a stream tell what was said so far.
+    arg_min(s.output_tokens, (v.rank // 1000000000, -s.output_tokens)) as output_tokens,
     arg_min(s.reasoning_tokens, v.rank) as reasoning_tokens,
     arg_min(s.total_tokens, v.rank) as reported_total_tokens,
     arg_min(s.tool_schema_tokens, v.rank) as tool_schema_tokens,
