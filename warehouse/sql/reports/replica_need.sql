@@ -1,6 +1,6 @@
 -- grain: deployment with GPUs that were held in the range
--- inputs: gpu_timeline, gpus, gpu_rates, task_tokens, steps
--- law: most_needed is how many replicas at once ever served, waited for an open task, started, or were busy for
+-- inputs: gpu_timeline, gpus, gpu_rates, task_tokens, steps, setting
+-- law: replicas are those still held at the end of the range: what was released cannot be released again. most_needed is how many replicas at once ever served, waited for an open task, started, or were busy for
 -- someone unknown; coverage_ratio is the share of held GPU time that is not unknown. The price is the lowest of a
 -- replica's as of the end, so that a saving is never overstated
 with stretches as (
@@ -71,6 +71,15 @@ needed as (
     group by deployment
 ),
 
+-- still held: seen within released_after of the end of the range, or of the newest data if that is earlier
+held_at_end as (
+    select distinct stretches.deployment, stretches.replica
+    from stretches, setting
+    where
+        stretches.to_ns
+        > least($until_ns, (select max(newest.to_ns) from stretches as newest)) - setting.released_after_ns
+),
+
 prices as (
     select deployment, min(usd) as usd, bool_and(is_priced) as is_priced
     from (
@@ -81,6 +90,8 @@ prices as (
             bool_and(gpu_rates.usd_per_hour is not null) as is_priced
         from gpus
         inner join known on known.deployment = gpus.deployment
+        inner join held_at_end
+            on held_at_end.deployment = gpus.deployment and held_at_end.replica = gpus.replica
         left join gpu_rates
             on gpu_rates.gpu_id = gpus.gpu_id
             and gpu_rates.from_ns <= known.until_ns
@@ -91,10 +102,10 @@ prices as (
 ),
 
 sizes as (
-    select deployment, count(distinct replica) as replicas
-    from gpus
-    where deployment is not null
-    group by deployment
+    select known.deployment, count(held_at_end.replica) as replicas
+    from known
+    left join held_at_end on held_at_end.deployment = known.deployment
+    group by known.deployment
 ),
 
 open_tasks as (
@@ -109,7 +120,7 @@ select
     known.deployment,
     sizes.replicas,
     coalesce(needed.most_needed, 0)::bigint as most_needed,
-    (sizes.replicas - coalesce(needed.most_needed, 0))::bigint as never_needed,
+    greatest(sizes.replicas - coalesce(needed.most_needed, 0), 0)::bigint as never_needed,
     case when prices.is_priced then prices.usd::decimal(38, 12) end as usd_per_replica_hour,
     make_timestamp(known.from_ns // 1000) as from_at,
     make_timestamp(known.until_ns // 1000) as until_at,
