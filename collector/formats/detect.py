@@ -77,8 +77,9 @@ def _json(path: Path) -> Reading | None:
         try:
             for count, element in enumerate(read_elements(file)):
                 if isinstance(element, Element):
+                    is_new = element.key not in seen
                     seen.setdefault(element.key, element.value)
-                    if reading := _record_format(seen) or _json_format(element):
+                    if reading := (is_new and _record_format(seen)) or _json_format(element):
                         return reading
                 if count > _ELEMENTS_TO_TRY:
                     return None

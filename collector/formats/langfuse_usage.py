@@ -7,7 +7,15 @@ OpenInference or OpenTelemetry source (`prompt_details.cache_read`) are parts of
 from collections.abc import Mapping
 from typing import Any
 
-_CACHE_BUCKETS = {"input_cache_read", "input_cached_tokens", "input_cache_creation"}
+# How the name of a bucket starts, and the word for what it holds; the first that fits.
+_BUCKETS = (
+    ("input_cache_creation", "input_cache_creation"),
+    ("input_cache", "input_cache_read"),
+    ("input_", "input"),
+    ("output_reasoning", "output_reasoning"),
+    ("output_", "output"),
+)
+_WHOLES = ("input_tokens", "output_tokens")  # an older spelling of the whole, never a bucket beside it
 _OLD_FIELDS = (
     ("input", "inputUsage", "promptTokens"),
     ("output", "outputUsage", "completionTokens"),
@@ -20,7 +28,7 @@ def read_usage(row: Mapping[str, Any]) -> dict[str, Any] | None:
     told = row.get("usageDetails")
     if not isinstance(told, dict) or not told:
         return _old_usage(row)
-    if any(".details" in name or "_details." in name for name in told):
+    if any("_details." in name for name in told):
         return _with_parts(told)
     return _with_buckets(told)
 
@@ -57,17 +65,13 @@ def _with_parts(told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_buckets(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Buckets that have no word of ours (audio, say) are part of what was read or written all the same."""
-    usage = dict(told)
-    for whole in ("input", "output"):
-        others = [name for name in told if name.startswith(f"{whole}_") and _is_other(name)]
-        amounts = [told[name] for name in others if isinstance(told[name], int)]
-        if whole in told and isinstance(told[whole], int):
-            usage[whole] = told[whole] + sum(amounts)
-        for name in others:
-            del usage[name]
+    """Gather the buckets under the words that decode knows; audio, say, was read or written all the same."""
+    if "input" not in told:
+        return dict(told)
+    usage: dict[str, Any] = {}
+    for name, amount in told.items():
+        word = next((word for start, word in _BUCKETS if name.startswith(start)), name)
+        word = name if name in _WHOLES else word
+        is_sum = isinstance(amount, int) and isinstance(usage.get(word, 0), int)
+        usage[word] = usage.get(word, 0) + amount if is_sum else amount
     return usage
-
-
-def _is_other(name: str) -> bool:
-    return name not in _CACHE_BUCKETS and not name.endswith(("_tokens", "_reasoning", "_details"))

@@ -20,6 +20,7 @@ _SOURCE = Source("litellm", "taximeter.import.litellm_spend")
 _KEYS = {"request_id", "spend", "prompt_tokens", "completion_tokens", "startTime"}
 _RECORDS = {"embedding": "embedding", "aembedding": "embedding", "call_mcp_tool": "tool"}
 _TEXTS = ("call_type", "model", "model_group", "custom_llm_provider", "end_user", "user", "session_id")
+_NAMES = ("mcp_namespaced_tool_name", "model_group", "model")
 _COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 _DETAILS = (
     ("usage_object", "prompt_tokens_details", "cached_tokens"),
@@ -61,13 +62,16 @@ def read_csv_documents(file: BinaryIO) -> Iterator[Document | Bad]:
         BadInputError: a row that is no CSV, or a file that is not UTF-8.
     """
     csv.field_size_limit(_MAX_FIELD_CHARS)
+    text = io.TextIOWrapper(file, "utf-8-sig", newline="")
     try:
-        for number, row in enumerate(csv.DictReader(io.TextIOWrapper(file, "utf-8-sig", newline="")), 1):
+        for number, row in enumerate(csv.DictReader(text), 1):
             held = {name: cell for name, cell in row.items() if name is not None and cell not in ("", None)}
             yield Document(f"row {number}", held)
     except (csv.Error, UnicodeDecodeError) as error:
         message = f"not CSV in UTF-8: {error}"
         raise BadInputError(message) from None
+    finally:
+        text.detach()  # the file is the caller's to close
 
 
 def _span(document: Document | Bad) -> Made | Bad:
@@ -84,12 +88,12 @@ def _span(document: Document | Bad) -> Made | Bad:
     task = _task(row, metadata) or key
     failed = row.get("status") == "failure"
     attributes = _attributes(row, metadata, failed=failed)
-    name = f"{row.get('call_type') or 'call'} {row.get('model_group') or row.get('model') or ''}".strip()
+    what = next((row[name] for name in _NAMES if row.get(name)), "")
     return Made(
         trace_id=trace_id_of(_SOURCE.scope, task),
         span_id=span_id_of(_SOURCE.scope, key),
         parent_id=b"",
-        name=name,
+        name=f"{row.get('call_type') or 'call'} {what}".strip(),
         start_ns=start_ns,
         end_ns=end_ns,
         attributes={"request_id": key, **attributes},
