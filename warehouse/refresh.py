@@ -119,9 +119,15 @@ def _is_new(cursor: DuckDBPyConnection, configuration: str) -> bool:
 
 
 def _run(cursor: DuckDBPyConnection, model: Model) -> None:
+    if model.unless_empty is not None and not _has_rows(cursor, model.unless_empty):
+        return
     if model.scope != "temp":
         _empty(cursor, model.scope, model.name)
     cursor.execute(query(f"marts/{model.name}"))
+
+
+def _has_rows(cursor: DuckDBPyConnection, table: str) -> bool:
+    return cursor.execute(query("refresh/has_rows").format(table=table)).fetchone() is not None
 
 
 def _empty(cursor: DuckDBPyConnection, scope: str, table: str) -> None:

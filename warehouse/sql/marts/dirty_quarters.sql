@@ -51,12 +51,12 @@ gpu_stretches as (
 task_stretches as (
     select min(steps.start_ns) as from_ns, max(steps.end_ns) as to_ns
     from steps
-    where steps.task_id in (select touched_tasks.task_id from touched_tasks)
+    where steps.task_id in (select touched_tasks.task_id from touched_tasks) and exists (select 1 from gpus)
     group by steps.task_id
     union all
     select tasks.start_ns, tasks.end_ns
     from tasks
-    where tasks.task_id in (select touched_tasks.task_id from touched_tasks)
+    where tasks.task_id in (select touched_tasks.task_id from touched_tasks) and exists (select 1 from gpus)
 ),
 
 stretches as (
