@@ -193,6 +193,7 @@ class Seen(NamedTuple):
 
     tasks: dict[str, list[Mapping[str, Any]]]  # by case, in order of start
     buckets: dict[str, list[list[Any]]]  # by case and task: bucket, tokens, cost
+    doubles: list[Mapping[str, Any]]
     explained: list[Mapping[str, Any]]
     broken: list[str]
     holds_planted: bool
@@ -218,6 +219,7 @@ def _seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
                 case: [_buckets(parts, row["task_id"]) for row in found if row["tenant"] == case]
                 for case in made
             },
+            warehouse.report("double_counts").to_pylist(),
             warehouse.report("explain").to_pylist(),
             warehouse.check_laws(),
             any(PLANTED.encode() in file.read_bytes() for file in path.rglob("*") if file.is_file()),
@@ -326,3 +328,9 @@ def test_explain_says_that_a_span_told_the_call(seen: Seen) -> None:
     """A log row that was left out is still shown, with the reason."""
     verdicts = [row["verdict"] for row in seen.explained if row["name"] == "gemini_cli.api_response"]
     assert sorted(verdicts) == ["counted", "told_by_span"]
+
+
+def test_tokens_of_told_logs_are_listed_as_a_double(seen: Seen) -> None:
+    """What a plain sum over both signals would have added is shown, with its reason."""
+    reasons = {row["reason"] for row in seen.doubles if row["is_corrected"]}
+    assert "a span of the same run tells this call" in reasons

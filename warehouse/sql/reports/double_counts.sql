@@ -11,6 +11,7 @@ told as (
         s.trace_id || '/' || s.span_id || '/' || s.start_ns as step_id,
         s.start_ns,
         s.role,
+        s.signal,
         coalesce(s.response_id, s.input_hash || '/' || s.output_hash) as answer,
         coalesce(s.input_tokens, 0) as input_tokens,
         least(coalesce(s.cache_read_tokens, 0), coalesce(s.input_tokens, 0)) as read_tokens,
@@ -64,6 +65,7 @@ left_out as (
         coalesce(
             t.why,
             case
+                when t.signal = 'log' then 'a span of the same run tells this call'
                 when t.role in ('agent', 'wrapper') then 'its calls tell these tokens themselves'
                 else 'what it knows completes a call that counts'
             end
