@@ -11,6 +11,7 @@ from taximeter import (
     doctor_command,
     explain_command,
     import_command,
+    prices_command,
     programs,
     report_command,
     up_command,
@@ -27,6 +28,7 @@ Examples:
   taximeter report tasks --since 24h    what each agent task cost
   taximeter report idle_waste -f csv    which GPU dollars nobody used
   taximeter explain run.json            why each number is what it is
+  taximeter prices check                which models and cards have no sound price
   taximeter doctor                      what is set, what runs, what is missing
 """
 
@@ -161,6 +163,8 @@ def _add_program(program: programs.Program) -> None:
         raise typer.Exit(programs.run(program.module, context.args))
 
 
+app.add_typer(prices_command.app, name="prices")
+app.command()(prices_command.reprice)
 for _program in programs.PROGRAMS:
     _add_program(_program)
 

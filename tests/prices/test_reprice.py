@@ -66,6 +66,22 @@ FIRST = [
     *trace("5", call("no price yet", 2_000, "new")),
     *trace("6", call("price goes", 2_000, "going")),
 ]
+# The first instant of all is 14:13:20.
+PARTS = [
+    *trace("7", *(call(f"{second} s", second, "hours") for second in (399, 400, 939, 940))),
+    *trace("8", *(call(f"night {second} s", second, "nights") for second in (399, 400, 939, 940))),
+    *trace(
+        "9", *(llm(f"{size} tokens", 9, 10, tokens=(size, 0), model_requested="sizes") for size in (2, 3))
+    ),
+]
+PART_PRICES = [
+    {**MORNING, "model": "hours"},
+    {**MORNING, "model": "hours", "input_usd_per_mtok": 10, "day_from": "14:20", "day_to": "14:29"},
+    {**MORNING, "model": "nights"},
+    {**MORNING, "model": "nights", "input_usd_per_mtok": 10, "day_from": "14:29", "day_to": "14:20"},
+    {**MORNING, "model": "sizes"},
+    {**MORNING, "model": "sizes", "input_usd_per_mtok": 10, "prompt_from_tokens": 3},
+]
 LATE = [
     *trace("1", call("late", 3_500, parent="run")),
     *trace("2", agent("link", 1_950, 2_100, task_links=["3" * 32])),
@@ -95,7 +111,7 @@ def costs(warehouse: Store) -> Costs:
 def _told(tmp_path_factory: pytest.TempPathFactory) -> Told:
     folder = tmp_path_factory.mktemp("reprice")
     file = folder / "prices.yaml"
-    write(file, 1, MORNING, AFTERNOON, {**MORNING, "model": "going"})
+    write(file, 1, MORNING, AFTERNOON, {**MORNING, "model": "going"}, *PART_PRICES)
     with store(folder / "data", Settings(prices=Prices(file=file), deployments=[OWN])) as warehouse:
 
         def again(*, keep: bool) -> list[dict[str, Any]]:
@@ -104,7 +120,7 @@ def _told(tmp_path_factory: pytest.TempPathFactory) -> Told:
                 since_ns=SINCE_NS, until_ns=LATER_NS, write=keep,
             ).to_pylist()  # fmt: skip
 
-        warehouse.load(spans(*FIRST))
+        warehouse.load(spans(*FIRST, *PARTS))
         warehouse.refresh(LATER_NS)
         priced = costs(warehouse)
         bills = [bill(warehouse)]
@@ -149,7 +165,7 @@ def test_a_late_span_has_the_newest_price(told: Told) -> None:
 
 def test_a_task_that_joins_another_keeps_the_prices_of_its_steps(told: Told) -> None:
     """A link that moves a step into another task does not price it again."""
-    assert told.tasks == 5
+    assert told.tasks == 8
     assert (told.edited["moved"], told.edited["its new task"]) == (1, 1)
 
 
@@ -192,3 +208,14 @@ def test_a_gpu_keeps_the_price_of_its_past(told: Told) -> None:
     assert told.bills == [before, before, before, after]
     (card,) = (row for row in told.shown if row["paid_by"] == "gpu")
     assert (card["priced"], card["deployment"], round(card["difference_usd"], 6)) == ("CARD", "own", 3)
+
+
+def test_a_row_holds_for_its_part_of_the_day(told: Told) -> None:
+    """A part of the day is half-open, wins over the row for all day, and may run over midnight."""
+    assert [told.priced[f"{second} s"] for second in (399, 400, 939, 940)] == [1, 10, 10, 1]
+    assert [told.priced[f"night {second} s"] for second in (399, 400, 939, 940)] == [10, 1, 1, 10]
+
+
+def test_a_tier_prices_the_whole_prompt(told: Told) -> None:
+    """From its first token on a tier prices all tokens of the prompt, not only those above."""
+    assert (told.priced["2 tokens"], told.priced["3 tokens"]) == (2, 30)

@@ -38,6 +38,16 @@ def find(provider: str | None, model: str) -> tuple[str, list[TokenPrice]] | Non
     return None
 
 
+def names() -> list[tuple[str, str]]:
+    """List every (provider, model) that has a list price for text."""
+    return [
+        (provider.id, model.id)
+        for provider in get_snapshot().providers
+        for model in provider.models
+        if any(True for _ in _dated(model))
+    ]
+
+
 def sellers(provider: str | None, model: str) -> set[str]:
     """List the names, in lower case, of whoever sold a call: as the span has it, and as the catalogue does.
 

@@ -13,9 +13,18 @@ _MICRO = Decimal("0.000001")
 
 def read() -> list[GpuPrice]:
     """Read warehouse/seeds/gpu_prices.csv; every row carries its source and the day it was read."""
+    return [_row(record) for record in _records()]
+
+
+def oldest() -> date:
+    """Tell the day on which the oldest row that prices cards was read."""
+    return min(date.fromisoformat(row["checked_on"]) for row in _records() if row["is_default"] == "yes")
+
+
+def _records() -> list[dict[str, str]]:
     text = files("warehouse").joinpath("seeds/gpu_prices.csv").read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
-    return [_row(record) for record in csv.DictReader(lines)]
+    return list(csv.DictReader(lines))
 
 
 def _row(record: dict[str, str]) -> GpuPrice:

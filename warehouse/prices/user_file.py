@@ -77,7 +77,7 @@ def read(file: Path | None) -> UserPrices:
     try:
         text = file.read_text(encoding="utf-8")
     except OSError as error:
-        message = f"prices: {file} cannot be read: {error.strerror}"
+        message = f"prices: {file} cannot be read: {error.strerror}; `taximeter prices add` makes it"
         raise SettingsError(message) from None
     return parse(text, file)
 
@@ -120,10 +120,6 @@ def _read(document: Any) -> UserPrices:
 
 def _token(row: Any) -> OwnTokenPrice:
     _check(row, _TOKEN_KEYS, ("model", "from", "input_usd_per_mtok", "output_usd_per_mtok"))
-    usd = {
-        part: None if (value := row.get(f"{part}_usd_per_mtok")) is None else user_values.price(value, row)
-        for part in _PARTS
-    }
     day_from_s, day_to_s = user_values.day(row)
     low, high = user_values.prompt(row)
     price = TokenPrice(
@@ -133,11 +129,20 @@ def _token(row: Any) -> OwnTokenPrice:
         day_to_s=day_to_s,
         prompt_from_tokens=low,
         prompt_to_tokens=high,
-        **{f"{part}_usd": None if value is None else value / PER_MILLION for part, value in usd.items()},
+        input_usd=user_values.price(row["input_usd_per_mtok"], row) / PER_MILLION,
+        cache_read_usd=_usd(row, "cache_read"),
+        cache_write_usd=_usd(row, "cache_write"),
+        cache_write_1h_usd=_usd(row, "cache_write_1h"),
+        output_usd=user_values.price(row["output_usd_per_mtok"], row) / PER_MILLION,
         source=str(row.get("source") or NO_SOURCE),
         is_user_row=True,
     )
     return OwnTokenPrice(row.get("provider"), str(row["model"]), price)
+
+
+def _usd(row: Any, part: str) -> Decimal | None:
+    value = row.get(f"{part}_usd_per_mtok")
+    return None if value is None else user_values.price(value, row) / PER_MILLION
 
 
 def _gpu(row: Any) -> GpuPrice:
