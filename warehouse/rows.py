@@ -2,7 +2,7 @@
 
 A block is one folder of the inbox, moved there whole by an atomic rename. It is named
 `<journal>-<sequence, 12 digits>` and holds at most one `<kind>.parquet` per kind below. The journal name
-holds no dash. One block is one group commit of one journal, or one imported file.
+holds no dash. One block is a stretch of one journal, or a part of one imported file.
 Parquet metadata carries `journal`, `sequence` and `decoder_version` (text).
 
 Ids are lower-case hex, instants are nanoseconds UTC, absent is null and never 0 or "".
