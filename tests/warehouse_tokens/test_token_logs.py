@@ -163,6 +163,16 @@ def cases() -> dict[str, list[Record]]:
                 ),
             ),
         ],
+        "sub-agent": [
+            logs_of(
+                [
+                    claude_call(2, "p1", "r1", (900, 50), query_source="main"),
+                    claude_call(4, "p1", "r2", (800, 9), query_source="subagent", **{"agent.name": "search"}),
+                    claude_call(6, "p1", "r3", (1200, 70), query_source="main"),
+                    claude_call(8, "p1", "r4", (1000, 5), query_source="auxiliary"),
+                ]
+            )
+        ],
         "codex logs": [logs_of(CODEX_LOGS, "codex_cli_rs")],
         "codex both": [
             logs_of(CODEX_LOGS, "codex_cli_rs"),
@@ -297,6 +307,14 @@ def test_spans_speak_for_their_own_session_alone(seen: Seen) -> None:
 def test_the_session_may_stand_on_another_span_of_the_trace(seen: Seen) -> None:
     """A call span without a session is of the session that its trace names."""
     assert totals(seen, "session on the root") == [1050]
+
+
+def test_sub_agents_and_side_jobs_are_threads_of_their_own(seen: Seen) -> None:
+    """The answer is the main line's last call, and a sub-agent's prompt resends nothing of it."""
+    (buckets,) = seen.buckets["sub-agent"]
+    tokens = {bucket: held for bucket, held, _ in buckets}
+    assert figures(seen, "sub-agent", "single_pass_tokens", "total_tokens") == [(1000 + 70, 4434)]
+    assert (tokens["answer"], tokens["resent_context"], tokens["fresh_later"]) == (70, 1050, 250 + 900 + 1100)
 
 
 def test_codex_events_make_a_task_with_its_failed_try(seen: Seen) -> None:
