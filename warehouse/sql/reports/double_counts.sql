@@ -1,8 +1,9 @@
 -- grain: task x reason for which tokens of spans were left out, and answer that was told in two tasks
 -- inputs: spans, trace_tasks, steps, token_prices
--- law: tokens are what a plain sum would have added: plain_sum_tokens less those of all corrected rows is what counted, but
---      for figures that only another view told. Money is at the price row of the call that is repeated, of a sum at the
---      one row that all calls of its task have, else null. Probable doubles over two tasks are listed and not corrected
+-- law: tokens are what a plain sum would have added: plain_sum_tokens less those of all corrected rows is what counted,
+--      but for figures that only another view told. Money is at the price row of the call that is repeated, of a sum
+--      at the one row that all calls of its task have, else null. Probable doubles over two tasks are listed and not
+--      corrected
 -- params: task_id
 with
 told as (
@@ -50,7 +51,9 @@ one_price as (
     from steps
     where counted and kind in ('llm', 'embedding')
     group by task_id
-    having count(distinct price_id) = 1 and count(price_id) = count(*) filter (where token_cost_usd is null or price_id is not null)
+    having
+        count(distinct price_id) = 1
+        and count(*) filter (where price_id is null and token_cost_usd is null) = 0
 ),
 
 prices as (

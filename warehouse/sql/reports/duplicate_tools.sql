@@ -48,7 +48,8 @@ select
     any_value(a.asking_cost_usd) as asking_cost_usd,
     list(step_id order by start_ns, step_id) as step_ids
 from calls as c
-left join asking as a on c.task_id = a.task_id and c.tool_name is not distinct from a.tool_name and c.args_hash = a.args_hash
+left join asking as a
+    on c.task_id = a.task_id and c.tool_name is not distinct from a.tool_name and c.args_hash = a.args_hash
 group by c.task_id, c.tool_name, c.args_hash
 having count(*) > 1
 order by extra_work_s desc, c.task_id, c.tool_name

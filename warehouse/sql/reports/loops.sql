@@ -1,13 +1,16 @@
 -- grain: task x tool call that was repeated
 -- inputs: steps
--- law: form is identical, cycle of 2 to 4, unproved or near-duplicate. is_counted marks proved loops, whose rounds stand in the bucket loop; near-duplicates (equal once times, ids and
---      numbers are masked) and repeats whose results nobody knows are listed with a reason and never counted
+-- law: form is identical, cycle of 2 to 4, unproved or near-duplicate; the first call of a loop is no repeat. is_counted
+--      marks proved loops, whose rounds stand in the bucket loop; near-duplicates (equal once times, ids and numbers
+--      are masked) and repeats whose results nobody knows are listed with a reason and never counted
 with
 tools as (
     select
         *,
         count(*) over (partition by task_id, tool_name, args_shape_hash) as alike,
         count(*) over (partition by task_id, tool_name, args_hash) as same_arguments,
+        row_number() over (partition by task_id, tool_name, args_hash order by start_ns, step_id) = 1
+        and count(*) filter (where bucket = 'loop') over (partition by task_id, tool_name, args_hash) > 0 as is_origin,
         tool_name || '/' || args_hash || '/' || result_hash as deed
     from steps
     where
@@ -38,6 +41,7 @@ found as (
             when bucket = 'loop' and same_3 and (lag(same_3) over by_time or lead(same_3) over by_time) then 'cycle of 3'
             when bucket = 'loop' and same_4 and (lag(same_4) over by_time or lead(same_4) over by_time) then 'cycle of 4'
             when bucket = 'loop' then 'identical'
+            when is_origin then null
             when args_hash is not null and same_arguments > 1 then 'unproved'
             when args_shape_hash is not null and alike > 1 then 'near-duplicate'
         end as form,
@@ -59,7 +63,7 @@ select
     any_value(f.agent) as agent,
     f.form,
     f.reason,
-    bool_or(f.bucket = 'loop') as is_counted,
+    coalesce(bool_or(f.bucket = 'loop'), false) as is_counted,
     count(*) as calls,
     sum(f.end_ns - f.start_ns) / 1e9 as duration_s,
     sum(f.payload_bytes)::bigint as payload_bytes,
@@ -73,6 +77,6 @@ from found as f
 left join steps as r
     on f.task_id = r.task_id and f.round = r.round and r.kind = 'llm' and r.counted and r.bucket = 'loop'
     and f.bucket = 'loop'
-where f.reason is not null
+where f.form is not null
 group by f.task_id, f.tool_name, f.form, f.reason, coalesce(f.args_shape_hash, f.args_hash)
 order by is_counted desc nulls last, calls desc, f.task_id, f.tool_name
