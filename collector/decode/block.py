@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 
 import pyarrow as pa
-from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.decode import columnar, plain
-from collector.decode.flat import FlatTraces
+from collector.decode.fallback import flatten
 from collector.decode.logs import read_logs
 from collector.decode.metrics import read_metrics
 from collector.decode.options import DecodeOptions
@@ -39,29 +38,7 @@ def _of(records: Sequence[Record], signal: Signal) -> list[Record]:
 
 
 def _decode_traces(records: list[Record], options: DecodeOptions) -> dict[str, pa.Table]:
-    readable, broken, flat = _flatten(records)
+    readable, broken, flat = flatten(records, ExportTraceServiceRequest, columnar.flatten, plain.flatten)
     tables = read_spans(flat, readable, options)
     tables["refused"] = pa.concat_tables([tables["refused"], undecodable(broken)])
     return tables
-
-
-def _flatten(records: list[Record]) -> tuple[list[Record], list[Record], FlatTraces]:
-    """Flatten natively; where that fails, set aside what is no request and try again, then walk objects."""
-    try:
-        return records, [], columnar.flatten([record.payload for record in records])
-    except ValueError:
-        readable = [record for record in records if _is_request(record.payload)]
-        broken = [record for record in records if not _is_request(record.payload)]
-    payloads = [record.payload for record in readable]
-    try:
-        return readable, broken, columnar.flatten(payloads)
-    except ValueError:
-        return readable, broken, plain.flatten(payloads)
-
-
-def _is_request(payload: bytes) -> bool:
-    try:
-        ExportTraceServiceRequest.FromString(payload)
-    except DecodeError:
-        return False
-    return True

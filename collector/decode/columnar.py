@@ -1,20 +1,12 @@
-"""Flatten in native code: protobuf bytes to Arrow without an object per span.
-
-`ptars` needs messages that do not contain themselves. An attribute value does (arrays of values), so it is
-given a flat copy of the OTLP messages in which those two fields are bytes, and in which fields that nobody
-here reads (status messages, stack of entity references) are left out, so that they are never even built.
-"""
+"""Flatten trace requests in native code: protobuf bytes to Arrow without an object per span."""
 
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 import polars as pl
-import ptars
 import pyarrow as pa
 import pyarrow.compute as pc
-from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorProto
-from google.protobuf.descriptor_pool import DescriptorPool
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
 from opentelemetry.proto.common.v1 import common_pb2
 from opentelemetry.proto.resource.v1 import resource_pb2
@@ -27,6 +19,7 @@ from collector.decode.flat import (
     SPANS_SCHEMA,
     FlatTraces,
 )
+from collector.decode.native import explode, make_handler, to_table
 
 _REQUEST = "opentelemetry.proto.collector.trace.v1.ExportTraceServiceRequest"
 _AS_BYTES = {"AnyValue": {"array_value", "kvlist_value"}}
@@ -73,24 +66,24 @@ def flatten(payloads: Sequence[bytes]) -> FlatTraces:
         ValueError: a payload is not a trace request; one bad payload fails them all.
     """
     batch = _handler().list_to_record_batch(list(payloads))
-    record, resource_spans = _explode(batch.column("resource_spans"))
-    resource, scope_spans = _explode(pc.struct_field(resource_spans, "scope_spans"))
-    scope, spans = _explode(pc.struct_field(scope_spans, "spans"))
-    event_owner, events = _explode(pc.struct_field(spans, "events"))
-    link_owner, links = _explode(pc.struct_field(spans, "links"))
+    record, resource_spans = explode(batch.column("resource_spans"))
+    resource, scope_spans = explode(pc.struct_field(resource_spans, "scope_spans"))
+    scope, spans = explode(pc.struct_field(scope_spans, "spans"))
+    event_owner, events = explode(pc.struct_field(spans, "events"))
+    link_owner, links = explode(pc.struct_field(spans, "links"))
     return FlatTraces(
         _spans(record, (resource, resource_spans), (scope, scope_spans), spans),
         _attributes(spans, []),
         _attributes(scope_spans, ["scope"]),
         _attributes(resource_spans, ["resource"]),
-        _table(
+        to_table(
             EVENTS_SCHEMA,
             owner=event_owner,
             event=pa.array(range(len(events)), pa.uint32()),
             event_name=pc.struct_field(events, "name"),
         ),
         _attributes(events, []),
-        _table(LINKS_SCHEMA, owner=link_owner, trace_id=pc.struct_field(links, "trace_id")),
+        to_table(LINKS_SCHEMA, owner=link_owner, trace_id=pc.struct_field(links, "trace_id")),
     )
 
 
@@ -102,7 +95,7 @@ def _spans(record: pa.Array, resources: _Level, scopes: _Level, spans: pa.Array)
     resource_url = pc.take(pc.struct_field(resource_spans, "schema_url"), resource_of_span)
     names = pc.struct_field(scope_spans, ["scope", "name"])
     versions = pc.struct_field(scope_spans, ["scope", "version"])
-    return _table(
+    return to_table(
         SPANS_SCHEMA,
         record=pc.take(record, resource_of_span),
         resource=resource_of_span,
@@ -124,46 +117,12 @@ def _spans(record: pa.Array, resources: _Level, scopes: _Level, spans: pa.Array)
 
 
 def _attributes(holders: pa.Array, path: list[str]) -> pl.DataFrame:
-    owner, pairs = _explode(pc.struct_field(holders, [*path, "attributes"]))
+    owner, pairs = explode(pc.struct_field(holders, [*path, "attributes"]))
     value = pc.struct_field(pairs, "value")
     columns = {column: pc.struct_field(value, field) for column, field in _VALUES.items()}
-    return _table(ATTRIBUTES_SCHEMA, owner=owner, key=pc.struct_field(pairs, "key"), **columns)
-
-
-def _explode(lists: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Open a list column: for each element the row that held it, and the element."""
-    return pc.list_parent_indices(lists).cast(pa.uint32()), pc.list_flatten(lists)
-
-
-def _table(schema: pl.Schema, **columns: pa.Array) -> pl.DataFrame:
-    series = {name: pl.Series(name, columns[name]) for name in schema}
-    return pl.DataFrame(
-        [one if one.dtype == schema[name] else one.cast(schema[name]) for name, one in series.items()]
-    )
+    return to_table(ATTRIBUTES_SCHEMA, owner=owner, key=pc.struct_field(pairs, "key"), **columns)
 
 
 @cache
 def _handler() -> Any:
-    pool = DescriptorPool()
-    for module in (common_pb2, resource_pb2, trace_pb2, trace_service_pb2):
-        file = FileDescriptorProto()
-        module.DESCRIPTOR.CopyToProto(file)
-        for message in file.message_type:
-            _flatten_message(message)
-        pool.Add(file)
-    descriptor = pool.FindMessageTypeByName(_REQUEST)
-    return ptars.HandlerPool([descriptor.file]).get_for_message(descriptor)
-
-
-def _flatten_message(message: DescriptorProto) -> None:
-    for nested in message.nested_type:
-        _flatten_message(nested)
-    kept = _KEPT.get(message.name)
-    fields = [field for field in message.field if kept is None or field.name in kept]
-    for field in fields:
-        if field.name in _AS_BYTES.get(message.name, ()):
-            field.type = FieldDescriptorProto.TYPE_BYTES
-            field.ClearField("type_name")
-    copies = [FieldDescriptorProto.FromString(field.SerializeToString()) for field in fields]
-    del message.field[:]
-    message.field.extend(copies)
+    return make_handler((common_pb2, resource_pb2, trace_pb2, trace_service_pb2), _REQUEST, _KEPT, _AS_BYTES)

@@ -16,9 +16,10 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from collector.decode import plain
 from collector.decode.canonical import Canonical, keyed_hash
 from collector.decode.log_calls import Told, call_span
-from collector.decode.metrics import attribute_values, is_simulated
 from collector.decode.options import DecodeOptions
+from collector.decode.plain_metrics import attribute_values
 from collector.decode.refusals import refusal, refused_table, undecodable
+from collector.decode.series import is_simulated
 from collector.decode.spans import read_spans
 from collector.decode.wide import plain_value
 from collector.journal.record import Record

@@ -1,0 +1,69 @@
+"""What all points of one series share: the columns of `samples` and `points` beside time and value."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from collector.decode.flat_metrics import Stream
+from warehouse.rows import GPU_METRICS
+
+LONGEST_TEXT = 200  # an attribute longer than this is no dimension and may hold content
+_GPU_PREFIX = "taximeter.gpu."
+
+
+def gpu_metric(name: str) -> str | None:
+    """Name the canonical GPU metric of a stream's name, null where it is none."""
+    metric = name.removeprefix(_GPU_PREFIX)
+    return metric if name.startswith(_GPU_PREFIX) and metric in GPU_METRICS else None
+
+
+def is_simulated(resource: Mapping[str, Any]) -> bool:
+    """Tell whether a resource says that its data is simulated."""
+    return str(resource.get("taximeter.simulated", "")).lower() == "true"
+
+
+def of_samples(tenant: str, stream: Stream, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Say which GPU was measured, and by whom."""
+    return {
+        "tenant": tenant,
+        "host": _text(stream.resource.get("host.name")),
+        "gpu_uuid": _text(attributes.get("gpu.uuid")),
+        "bus_id": _text(attributes.get("gpu.bus_id")),
+        "gpu_index": _whole(attributes.get("gpu.index")),
+        "gpu_name": _text(attributes.get("gpu.name")),
+        "source": _text(attributes.get("gpu.source")) or "nvml",
+        "metric": gpu_metric(stream.name),
+        "pid": _whole(attributes.get("process.pid")),
+        "simulated": is_simulated(stream.resource),
+    }
+
+
+def of_points(tenant: str, stream: Stream, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Say which stream the points belong to; its hash knows it again in other requests."""
+    kept = {key: held for key, held in attributes.items() if len(str(held)) <= LONGEST_TEXT}
+    row = {
+        "tenant": tenant,
+        "host": _text(stream.resource.get("host.name")),
+        "service_name": _text(stream.resource.get("service.name")),
+        "scope_name": stream.scope_name,
+        "metric": stream.name[:LONGEST_TEXT],
+        "unit": stream.unit,
+        "kind": stream.kind,
+        "temporality": stream.temporality,
+        "monotonic": stream.monotonic,
+        "attributes": json.dumps(kept, sort_keys=True, ensure_ascii=False, separators=(",", ":")),
+        "simulated": is_simulated(stream.resource),
+    }
+    stream_hash = hashlib.blake2b(json.dumps(row, sort_keys=True).encode(), digest_size=16).hexdigest()
+    return row | {"stream_hash": stream_hash}
+
+
+def _text(value: Any) -> str | None:
+    return None if value in (None, "") else str(value)[:LONGEST_TEXT]
+
+
+def _whole(value: Any) -> int | None:
+    """Read a small whole number, however it was sent; anything else is unknown."""
+    text = str(value).strip()
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 12 else None  # noqa: PLR2004
