@@ -2,6 +2,8 @@
 
 import itertools
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -11,6 +13,7 @@ from collector.decode import decode_block
 from collector.decode.testing import OPTIONS, START_NS, make_logs, make_record, make_request, make_span
 from collector.journal.record import Record
 from taximeter.clock import NS_PER_S
+from taximeter.settings import Deployment, Gpus, Settings
 from warehouse.testing import store
 
 LATER_NS = START_NS + 86_400 * NS_PER_S
@@ -352,3 +355,20 @@ def test_tokens_of_told_logs_are_listed_as_a_double(seen: Seen) -> None:
     """What a plain sum over both signals would have added is shown, with its reason."""
     reasons = {row["reason"] for row in seen.doubles if row["is_corrected"]}
     assert "a span of the same run tells this call" in reasons
+
+
+def test_what_a_call_without_a_duration_cost_on_own_cards_is_unknown(tmp_path: Path) -> None:
+    """It has no length: neither zero seconds nor zero dollars are made of that."""
+    gpus = Gpus(sku="H100-SXM", count=1, usd_per_gpu_hour=Decimal("3.6"))
+    own = Deployment(name="own", models=["gpt-5-codex"], gpus=gpus)
+    with store(tmp_path, Settings(deployments=[own])) as warehouse:
+        warehouse.load(decode_block([logs_of(CODEX_LOGS, "codex_cli_rs")], OPTIONS))
+        warehouse.refresh(LATER_NS)
+        (task,) = warehouse.report("tasks").to_pylist()
+        steps = {
+            row["name"]: row for row in warehouse.report("task_steps").to_pylist() if row["attempt"] == 2
+        }
+        assert warehouse.check_laws() == []
+    answer = steps["codex.sse_event"]
+    assert (answer["paid_by"], answer["duration_s"], answer["cost_usd"]) == ("gpu", None, None)
+    assert task["gpu_known_ratio"] < 1

@@ -2,7 +2,8 @@
 -- inputs: task_spans, span_tree, call_views, tries_with_usage
 -- law: a field is the outermost view's that has it, else the next one's below; a gateway that passed the call on
 --      knows provider and cost best. The deployment was busy while the innermost view ran, an engine's own span
---      less its queue before all others. A failed view of a call that was answered fills nothing
+--      less its queue before all others. A failed view of a call that was answered fills nothing.
+--      When a call that tells no duration was worked is not known
 create or replace temp table calls as
 with
 views as (
@@ -60,12 +61,12 @@ select
         filter (where s.server_address is not null and s.server_port is not null) as addresses,
     coalesce(
         arg_max(s.start_ns + coalesce(s.queue_ns, 0), v.rank) filter (where s.role = 'server'),
-        arg_max(s.start_ns, v.rank) filter (where s.role in ('llm', 'embedding', 'gateway'))
+        arg_max(s.start_ns, v.rank) filter (where s.role in ('llm', 'embedding', 'gateway') and not s.is_untimed)
         + coalesce(arg_min(s.queue_ns, v.rank), 0)
     ) as busy_start_ns,
     coalesce(
         arg_max(s.end_ns, v.rank) filter (where s.role = 'server'),
-        arg_max(s.end_ns, v.rank) filter (where s.role in ('llm', 'embedding', 'gateway'))
+        arg_max(s.end_ns, v.rank) filter (where s.role in ('llm', 'embedding', 'gateway') and not s.is_untimed)
     ) as busy_end_ns,
     bool_or(s.simulated) as simulated
 from speaking as v

@@ -50,6 +50,7 @@ pieces as (
         s.args_shape_hash,
         s.result_hash,
         s.tool_schema_provenance,
+        s.is_untimed,
         s.simulated
     from step_rows as r
     inner join task_spans as s on r.node = s.node
@@ -127,6 +128,7 @@ select
     c.source as price_source,
     c.known_ns as price_known_ns,
     c.price_id,
+    p.is_untimed,
     p.simulated
 from pieces as p
 left join step_figures as f on p.node = f.node

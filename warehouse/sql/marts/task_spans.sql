@@ -30,6 +30,7 @@ select
     s.parent_span_id,
     s.start_ns,
     greatest(coalesce(s.end_ns, s.start_ns), s.start_ns) as end_ns,
+    coalesce(list_contains(s.flags, 'untimed'), false) as is_untimed,
     s.name,
     s.span_kind,
     coalesce(s.status, 'unset') as status,

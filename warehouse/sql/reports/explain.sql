@@ -87,7 +87,9 @@ select
     v.parent_span_id,
     v.trace_id || '/' || v.span_id || '/' || v.start_ns as step_id,
     make_timestamp_ns(v.start_ns)::timestamp as started_at,
-    greatest(v.end_ns - v.start_ns, 0) / 1e9 as duration_s,
+    case
+        when not coalesce(list_contains(v.flags, 'untimed'), false) then greatest(v.end_ns - v.start_ns, 0) / 1e9
+    end as duration_s,
     case when a.start_ns > v.start_ns then (a.start_ns - v.start_ns) / 1e9 end as skew_s,
     v.name,
     v.dialect,

@@ -1,6 +1,7 @@
 -- grain: step, and the spans beside it that could have been one (counted tells)
 -- inputs: steps, step_gpu, gpu_ledger
--- law: counted rows sum to the task; cost_usd is token and GPU cost, null where unknown
+-- law: counted rows sum to the task; cost_usd is token and GPU cost, null where unknown; a step that tells no
+--      duration has none
 -- params: task_id
 with
 -- How sure the ledger is of what a deployment served in a quarter-hour: as sure as of the least sure of its parts.
@@ -71,7 +72,7 @@ select
     s.paid_by,
     make_timestamp_ns(s.start_ns)::timestamp as started_at,
     make_timestamp_ns(s.end_ns)::timestamp as ended_at,
-    (s.end_ns - s.start_ns) / 1e9 as duration_s,
+    case when not coalesce(s.is_untimed, false) then (s.end_ns - s.start_ns) / 1e9 end as duration_s,
     k.slack_ns / 1e9 as slack_s,
     s.status,
     s.error_type,

@@ -58,5 +58,6 @@ create table steps (
     price_source varchar,
     price_known_ns bigint, -- the edition of the price book that priced it, null unless it is priced by tokens
     price_id varchar, -- row of token_prices that priced the declared reading
+    is_untimed boolean, -- only its end is known: it has no length, which is not a length of 0
     simulated boolean not null
 )
