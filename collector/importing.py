@@ -19,18 +19,19 @@ from collector.content_key import read_or_make
 from collector.decode import DecodeOptions, decode_block
 from collector.formats.detect import Reading, Tables, detect
 from collector.formats.parts import ITEMS_PER_PART, Bad, Part
-from collector.formats.source import hash_file, open_plain
+from collector.formats.source import READ_ERRORS, hash_file, open_plain
 from collector.formats.summary import FileResult, ImportSummary
 from collector.inbox import write_block
 from collector.journal.record import Record
 from taximeter import settings as user_settings
 from taximeter.clock import SYSTEM_CLOCK, Clock
-from taximeter.errors import BadInputError, TaximeterError
+from taximeter.errors import TaximeterError
 from taximeter.layout import DataFolder
 from warehouse import rows
 
 TENANT = "default"
 _JOURNAL_HEX_DIGITS = 16
+_BLOCK_BYTES = 64 * 1024 * 1024  # content is long: a block ends there, however few items it holds
 
 # Called after every block: the file, its blocks so far, its rows so far.
 Progress = Callable[[Path, int, int], None]
@@ -95,7 +96,7 @@ class _Importer(NamedTuple):
             try:
                 for item in reading.read(file):
                     writer.take(item)
-            except (BadInputError, OSError, EOFError, zstandard.ZstdError) as error:
+            except READ_ERRORS as error:
                 writer.take(Bad("the rest", str(error)))
         writer.finish()
 
@@ -109,6 +110,7 @@ class _Writer:
         self._result = result
         self._records: list[Record] = []
         self._items = 0
+        self._bytes = 0
         self._broken: list[Bad] = []
 
     def take(self, item: Part | Bad | Tables) -> None:
@@ -126,17 +128,19 @@ class _Writer:
             self._write({})
 
     def _take_part(self, part: Part) -> None:
-        if self._records and self._items + part.items > ITEMS_PER_PART:
+        is_full = self._items + part.items > ITEMS_PER_PART or self._bytes + len(part.payload) > _BLOCK_BYTES
+        if self._records and is_full:
             self._flush()
         now_ns = self._importer.clock.now_ns()
         peer = self._result.path.name
         self._records.append(Record(part.signal, TENANT, now_ns, peer, part.payload))
         self._items += part.items
+        self._bytes += len(part.payload)
 
     def _flush(self) -> None:
         if self._records:
             self._write(decode_block(self._records, self._importer.options))
-        self._records, self._items = [], 0
+        self._records, self._items, self._bytes = [], 0, 0
 
     def _write(self, tables: Tables) -> None:
         tables = self._with_refused(tables)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from collector.formats.documents import Document
-from collector.formats.made import Made, Source, span_id_of, to_requests, trace_id_of
+from collector.formats.made import Made, Source, drain, span_id_of, to_requests, trace_id_of
 from collector.formats.parts import Bad, Part
 from collector.formats.session_lines import (
     MAIN,
@@ -34,10 +34,17 @@ def is_claude_session(seen: Mapping[str, Any]) -> bool:
 
 
 def read_claude_session(documents: Iterable[Document | Bad]) -> Iterator[Part | Bad]:
-    """Turn a session log into requests; lines that are no messages are passed over."""
-    lines, bad = read_lines(documents)
+    """Turn a session log into requests; lines that are no messages are passed over.
+
+    Raises:
+        BadInputError, OSError, EOFError, zstandard.ZstdError: the log is cut; what came before is handed on.
+    """
+    found = drain(documents)
+    lines, bad = read_lines(found.items)
     yield from bad
     yield from to_requests(_SOURCE, _spans(_read(lines)))
+    if found.error:
+        raise found.error
 
 
 class _Log(NamedTuple):
@@ -64,7 +71,7 @@ def _read(lines: list[Line]) -> _Log:
 
 
 def _spans(log: _Log) -> Iterator[Made]:
-    starters = {thread: _starter(log, thread) for thread in log.threads if thread != MAIN}
+    starters = _starters(log)
     tasks = _tasks(log.threads.get(MAIN, []))
     for thread in starters:
         _task_of(thread, log, starters, tasks).threads.append(thread)
@@ -82,22 +89,27 @@ def _tasks(lines: list[Line]) -> list[_Task]:
     return tasks
 
 
-def _starter(log: _Log, thread: str) -> ToolUse | None:
-    """Find the tool use that started a sub-agent: by id, else by prompt, else the only one that ran then."""
-    first = log.threads[thread][0]
-    uses = [
-        tool
-        for own in log.tools.values()
-        for tool in own
-        if tool.block.get("name") in _SUB_AGENT_TOOLS and tool.call.thread != thread
-    ]
+def _starters(log: _Log) -> dict[str, ToolUse | None]:
+    """Find for each sub-agent the tool use that started it; no use starts two."""
+    found: dict[str, ToolUse | None] = {}
+    left = [tool for own in log.tools.values() for tool in own if tool.block.get("name") in _SUB_AGENT_TOOLS]
+    for thread in log.threads:
+        if thread != MAIN:
+            starter = found[thread] = _starter(log.threads[thread][0], left)
+            left = [tool for tool in left if tool is not starter]
+    return found
+
+
+def _starter(first: Line, uses: list[ToolUse]) -> ToolUse | None:
+    """Choose by the agent's id, else by its prompt, else the only use that ran when the agent began."""
+    uses = [tool for tool in uses if tool.call.thread != first.thread]
     prompt = first_text(first)
-    by_id = [tool for tool in uses if tool.answered and _agent_id(tool.answered) == thread]
-    by_prompt = [tool for tool in uses if prompt and _input(tool).get("prompt") == prompt]
     running = [tool for tool in uses if _ran_at(tool, first.at_ns)]
-    prompted = [tool for tool in by_prompt if tool in running] or by_prompt
-    if by_id or prompted:
-        return (by_id or prompted)[0]
+    by_id = [tool for tool in uses if tool.answered and _agent_id(tool.answered) == first.thread]
+    by_prompt = [tool for tool in uses if prompt and _input(tool).get("prompt") == prompt]
+    told = by_id or [tool for tool in by_prompt if tool in running] or by_prompt
+    if told:
+        return told[0]
     return running[0] if len(running) == 1 else None
 
 

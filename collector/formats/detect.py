@@ -93,9 +93,7 @@ def _cut_json(head: bytes) -> Reading | None:
     keys = set(re.findall(rb'"(\w+)"\s*:', head))
     if keys & {key.encode() for key in OTLP_KEYS}:
         return _OTLP
-    if {b"batches", b"resource"} <= keys:
-        return _TEMPO
-    return _JAEGER if {b"data", b"traceID"} <= keys else None
+    return next((reading for signs, reading in _SIGNS if signs <= keys), None)
 
 
 def _record_format(seen: Mapping[str, Any]) -> Reading | None:
@@ -126,4 +124,11 @@ _RECORDS: tuple[tuple[Callable[[Mapping[str, Any]], bool], Reading], ...] = (
     (is_aider, _AIDER),
     (is_langfuse, _LANGFUSE),
     (is_litellm_spend, _LITELLM),
+)
+_SIGNS: tuple[tuple[set[bytes], Reading], ...] = (
+    ({b"batches", b"resource"}, _TEMPO),
+    ({b"data", b"traceID"}, _JAEGER),
+    ({b"sessionId", b"isSidechain", b"parentUuid"}, _CLAUDE),
+    ({b"projectId", b"observations", b"traceId", b"parentObservationId"}, _LANGFUSE),
+    ({b"request_id", b"spend", b"prompt_tokens", b"completion_tokens", b"startTime"}, _LITELLM),
 )

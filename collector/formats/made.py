@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, NamedTuple
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -16,6 +17,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from collector.formats.parts import ITEMS_PER_PART, Bad, Part
+from collector.formats.source import READ_ERRORS
 from taximeter.clock import to_ns
 
 TRACE_ID_BYTES = 16
@@ -63,11 +65,34 @@ def instant_ns(text: Any) -> int:
     return to_ns(instant if instant.tzinfo else instant.replace(tzinfo=UTC))
 
 
+class Drained(NamedTuple):
+    """What an iterator of a file gave, and what it broke off with, if it did."""
+
+    items: list[Any]
+    error: Exception | None
+
+
+def drain(items: Iterable[Any], limit: int | None = None) -> Drained:
+    """Take up to `limit` items, all by default; a file that breaks off keeps what came before."""
+    taken: list[Any] = []
+    try:
+        taken.extend(islice(items, limit))
+    except READ_ERRORS as error:
+        return Drained(taken, error)
+    return Drained(taken, None)
+
+
 def to_requests(source: Source, spans: Iterable[Made | Bad]) -> Iterator[Part | Bad]:
-    """Gather spans into requests of bounded size; what could not be read passes through."""
+    """Gather spans into requests of bounded size; what could not be read passes through.
+
+    Raises:
+        BadInputError, OSError, EOFError, zstandard.ZstdError: what `spans` broke off with, after the rest.
+    """
     gathered: list[Span] = []
     size_bytes = 0
-    for made in spans:
+    rest = iter(spans)
+    while (taken := drain(rest, 1)).items:
+        made = taken.items[0]
         if isinstance(made, Bad):
             yield made
             continue
@@ -78,6 +103,8 @@ def to_requests(source: Source, spans: Iterable[Made | Bad]) -> Iterator[Part | 
             gathered, size_bytes = [], 0
     if gathered:
         yield _part(source, gathered)
+    if taken.error:
+        raise taken.error
 
 
 def _part(source: Source, spans: list[Span]) -> Part:

@@ -131,11 +131,12 @@ def _next_word_frame(file: BinaryIO) -> bytes | None:
 
 
 _CUT = "the file is cut in the middle of a message"
-# The order matters: a lone message is told by its first tag, which as a length would be a tiny frame.
+# The order matters: a lone message is told by its first tag, which as a length would be a tiny frame, and the
+# leading zeros of a small four-byte length would be empty frames.
 _FRAMES: dict[Framing, Callable[[BinaryIO], bytes | None]] = {
     "message": _next_entry,
-    "varint": _next_varint_frame,
     "big_endian": _next_word_frame,
+    "varint": _next_varint_frame,
 }
 
 

@@ -8,6 +8,10 @@ from typing import BinaryIO, cast
 
 import zstandard
 
+from taximeter.errors import BadInputError
+
+# What reading a file to its end may raise: cut or damaged content, compression or disk.
+READ_ERRORS = (BadInputError, OSError, EOFError, zstandard.ZstdError)
 HEAD_BYTES = 64 * 1024
 _CHUNK_BYTES = 1024 * 1024
 _GZIP = b"\x1f\x8b"

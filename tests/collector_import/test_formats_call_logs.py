@@ -10,7 +10,13 @@ from typing import Any
 
 import pytest
 
+from collector.decode import DecodeOptions
+from collector.importing import import_paths
+from taximeter.clock import ManualClock
+from taximeter.layout import DataFolder
+
 Read = Callable[[Any], tuple[str | None, list[Any], list[Any]]]
+OPTIONS = DecodeOptions(content_key=b"k" * 32, capture_text=False, task_key=None)
 SECOND = 1_000_000_000
 START_S = 1_764_576_000
 
@@ -213,6 +219,18 @@ def test_a_row_without_id_or_time_is_told_and_passed_over(read_file: Read) -> No
 
     assert [span.attributes["request_id"] for span in spans] == ["r1", "r3"]
     assert [(item.where, item.reason) for item in bad] == [("line 2", "a spend row without id or time")]
+
+
+def test_rows_before_the_cut_go_in(tmp_path: Path) -> None:
+    """An array that breaks off in a row is broken, and gives the rows before it."""
+    text = json.dumps([_row(f"r{number}") for number in range(9)], indent=1)
+    path = tmp_path / "spend.json"
+    path.write_text(text[: len(text) - 50])
+    data = DataFolder(tmp_path / "data").make()
+
+    (result,) = import_paths([path], data, OPTIONS, ManualClock(0), lambda *_: None).files
+
+    assert (result.outcome, result.rows["spans"]) == ("broken", 8)
 
 
 def test_times_of_the_table_are_utc(read_file: Read) -> None:

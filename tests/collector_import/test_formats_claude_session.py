@@ -2,11 +2,21 @@
 
 import gzip
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from collector.decode import DecodeOptions
+from collector.importing import import_paths
+from taximeter.clock import ManualClock
+from taximeter.errors import BadInputError
+from taximeter.layout import DataFolder
+
 Read = Callable[[Any], tuple[str | None, list[Any], list[Any]]]
+OPTIONS = DecodeOptions(content_key=b"k" * 32, capture_text=False, task_key=None)
 SECOND = 1_000_000_000
 START = 1_764_576_000 * SECOND  # 2025-12-01T08:00:00Z
 
@@ -187,6 +197,19 @@ def test_sub_agents_stand_below_the_tool_use_that_started_them(read_file: Read) 
     assert len({span.trace_id for span in spans}) == 1
 
 
+def test_equal_prompts_start_an_agent_each(read_file: Read) -> None:
+    """Two uses with one prompt started the two side chains that got it, not one of them both."""
+    log = _with_sub_agents()
+    for block in log[1]["message"]["content"]:
+        block["input"]["prompt"] = "look"
+    log[2]["message"]["content"] = log[3]["message"]["content"] = "look"
+
+    _, spans, _ = read_file(log)
+
+    agents = [span for span in _records(spans, "agent") if span.parent_id]
+    assert len({agent.parent_id for agent in agents}) == len(agents) == 2
+
+
 def test_lines_of_another_agent_are_not_before_a_call(read_file: Read) -> None:
     """The line before a call is one of its own thread: agents that run at once do not shorten each other."""
     _, spans, _ = read_file(_with_sub_agents())
@@ -253,6 +276,32 @@ def test_the_log_is_known_by_its_keys_compressed_or_not(read_file: Read, tmp_pat
     assert (
         read_file([{"type": "user", "message": {"content": "hello"}, "timestamp": "2025-12-01"}])[0] is None
     )
+
+
+def test_a_log_cut_in_its_first_line_is_a_broken_session(read_file: Read) -> None:
+    """What begins as a session and breaks off at once is told as cut, not as something else."""
+    text = json.dumps({"parentUuid": None, "isSidechain": False, "sessionId": "s", "message": "x" * 99})
+
+    with pytest.raises(BadInputError, match="the file is cut"):
+        read_file(text[:100])
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_a_compressed_log_that_is_cut_keeps_what_was_whole(tmp_path: Path, share: float) -> None:
+    """Of a damaged log the lines before the damage go in, and the file is broken."""
+    log = [_user(0, "u", "do it")]
+    log += [_answer(n, f"a{n}", f"m{n}", _text(os.urandom(60).hex())) for n in range(1, 1500)]
+    packed = gzip.compress("\n".join(json.dumps(line) for line in log).encode())
+    path = tmp_path / "log.jsonl.gz"
+    path.write_bytes(packed[: int(len(packed) * share)])
+
+    summary = import_paths(
+        [path], DataFolder(tmp_path / "data").make(), OPTIONS, ManualClock(START), lambda *_: None
+    )
+
+    (result,) = summary.files
+    assert (result.outcome, result.format) == ("broken", "claude-code-session")
+    assert 1500 * share * 0.7 < result.rows["spans"] < 1500
 
 
 def test_sub_agents_are_threads_of_one_task(warehouse_of: Any, tmp_path: Path) -> None:

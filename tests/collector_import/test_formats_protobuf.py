@@ -3,7 +3,7 @@
 import io
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
@@ -70,6 +70,7 @@ def _items(data: bytes, layout: Layout) -> int:
     counts=st.lists(st.lists(st.integers(1, 40), min_size=1, max_size=3), min_size=1, max_size=4),
     framing=st.sampled_from(["message", "varint", "big_endian"]),
 )
+@example(counts=[[1], [40]], framing="big_endian")
 def test_every_framing_is_found_and_read_whole(counts: list[list[int]], framing: Framing) -> None:
     """The framing is told from the bytes alone, and no span is lost under any."""
     data = _framed(framing, [_traces(*message) for message in counts])

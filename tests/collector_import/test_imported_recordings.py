@@ -35,8 +35,9 @@ def test_every_recorded_session_has_the_calls_tools_and_tokens_of_the_oracle(
         calls = "select count(*), sum(input_tokens), sum(output_tokens) from steps where model "
         local = warehouse.sql(calls + "like 'unsloth%'")
         tools = warehouse.sql(
-            "select count(*), sum(end_ns - start_ns), count(*) filter (where status = 'error') from spans "
-            "where role = 'tool' and trace_id in (select trace_id from spans where model_response like 'uns%')"
+            "select count(*), sum(end_ns - start_ns), count(*) filter (where status = 'error') "
+            "from spans where role = 'tool' and trace_id in "
+            "(select trace_id from spans where model_response like 'unsloth%')"
         )
         agents = warehouse.sql(
             "select agent, count(*) from steps where kind = 'llm' and model like 'claude%' "
