@@ -111,3 +111,14 @@ def test_a_card_without_a_price_gives_no_rate(seen: dict[str, list[dict[str, Any
 
     assert (row["usd_per_mtok"], row["floor_usd_per_mtok"], row["price_source"]) == (None, None, None)
     assert row["serving_gpu_s"] == 300
+
+
+@pytest.mark.parametrize("report", ["spend", "idle_waste", "gpu_ledger"])
+def test_no_dollar_is_shown_without_the_source_of_its_price(
+    seen: dict[str, list[dict[str, Any]]], report: str
+) -> None:
+    """Every row with money of cards says where their price stands; a row without money names no source."""
+    cost = "total_cost_usd" if report == "spend" else "cost_usd"
+
+    assert {row["price_source"] for row in seen[report] if row[cost] is not None} == {"contract"}
+    assert {row["price_source"] for row in seen[report] if row[cost] is None} <= {None}

@@ -1,5 +1,5 @@
 -- grain: day x group
--- inputs: steps, tasks, step_gpu, task_waits, gpu_ledger, deployments
+-- inputs: steps, tasks, step_gpu, task_waits, gpu_ledger, gpus, gpu_rates
 -- law: the days sum to the range in every zone, and every grouping to the same total. A cost is what is known of
 --      it, null where nothing is; unknown_costs counts what is missing. Idle money that no task of the grouping
 --      caused stands under the null group
@@ -34,7 +34,8 @@ tokens as (
             else error('spend: group_by is one of all, model, provider, deployment, task, agent, task_type, tenant, '
                 || 'session')
         end as group_key,
-        s.token_cost_usd
+        s.token_cost_usd,
+        s.price_source
     from steps as s
     left join labels as l on s.task_id = l.task_id
     where
@@ -57,6 +58,7 @@ served as (
             when 'provider' then s.provider
             else l.label
         end as group_key,
+        g.deployment,
         g.cost_usd
     from step_gpu as g
     left join labels as l on g.task_id = l.task_id
@@ -72,6 +74,7 @@ waited as (
             when 'deployment' then w.deployment
             else l.label
         end as group_key,
+        w.deployment,
         w.cost_usd
     from task_waits as w
     left join labels as l on w.task_id = l.task_id
@@ -95,14 +98,37 @@ rest as (
 ),
 
 parts as (
-    select t_ns, group_key, 'token' as kind, token_cost_usd as cost_usd from tokens
+    select t_ns, group_key, null as deployment, 'token' as kind, token_cost_usd as cost_usd, price_source from tokens
     union all
-    select t_ns, group_key, 'gpu', cost_usd from served
+    select t_ns, group_key, deployment, 'gpu', cost_usd, null from served
     union all
-    select t_ns, group_key, 'idle', cost_usd from waited
+    select t_ns, group_key, deployment, 'idle', cost_usd, null from waited
     union all
-    select t_ns, case $group_by when 'all' then 'all' when 'deployment' then deployment end, 'idle', cost_usd
+    select
+        t_ns,
+        case $group_by when 'all' then 'all' when 'deployment' then deployment end,
+        deployment,
+        'idle',
+        cost_usd,
+        null
     from rest
+),
+
+-- Where the prices of a deployment's cards stand, over the range.
+card_sources as (
+    select g.deployment, string_agg(distinct r.source, '; ' order by r.source) as price_source
+    from gpus as g
+    inner join gpu_rates as r on g.gpu_id = r.gpu_id
+    where r.from_ns < $until_ns and r.to_ns > $since_ns
+    group by g.deployment
+),
+
+sourced as (
+    select
+        p.* exclude (price_source, deployment),
+        case when p.kind = 'token' then p.price_source else c.price_source end as price_source
+    from parts as p
+    left join card_sources as c on p.kind <> 'token' and p.deployment is not distinct from c.deployment
 )
 
 select
@@ -115,7 +141,8 @@ select
     case when count(*) filter (where kind = 'idle') > 0 then sum(cost_usd) filter (where kind = 'idle') else 0 end
     ::decimal(38, 12) as idle_cost_usd,
     sum(cost_usd)::decimal(38, 12) as total_cost_usd,
-    count(*) filter (where cost_usd is null) as unknown_costs
-from parts
+    count(*) filter (where cost_usd is null) as unknown_costs,
+    string_agg(distinct price_source, '; ' order by price_source) as price_source
+from sourced
 group by all
 order by day, group_key nulls last
