@@ -477,6 +477,17 @@ def test_loops_are_told_apart_and_only_proved_ones_count(
     assert sum(row["round_tokens"] or 0 for row in found) == (220 if name == "identical" else 0)
 
 
+def test_a_plain_sum_less_what_was_left_out_is_what_counted(seen: Seen) -> None:
+    """In every task with a double the finding accounts for each token between the plain sum and the total."""
+    corrected = [row for row in seen.rows("double_counts") if row["is_corrected"]]
+    tasks = {row["task_id"]: row for row in seen.rows("tasks")}
+
+    assert len(corrected) > 10
+    for row in corrected:
+        left_out = sum(other["tokens"] for other in corrected if other["task_id"] == row["task_id"])
+        assert row["plain_sum_tokens"] - left_out == tasks[row["task_id"]]["total_tokens"]
+
+
 def test_no_law_is_broken_by_any_row_of_the_table(seen: Seen) -> None:
     """Buckets sum to steps and tasks, and multipliers are ratios, in all of it."""
     assert seen.warehouse.check_laws() == []

@@ -1,7 +1,7 @@
 -- grain: task x reason for which tokens of spans were left out, and answer that was told in two tasks
 -- inputs: spans, trace_tasks, steps, token_prices
--- law: tokens are what a plain sum would have added: plain_sum_tokens less those of all corrected rows is what counted,
---      but for figures that only another view told. Money is at the price row of the call that is repeated, of a sum
+-- law: tokens are what a plain sum would have added: plain_sum_tokens less those of all corrected rows is what counted.
+--      Tokens of a view that fill a call without any count and are not here. Money is at the price row of the call that is repeated, of a sum
 --      at the one row that all calls of its task have, else null. Probable doubles over two tasks are listed and not
 --      corrected
 -- params: task_id
@@ -62,6 +62,24 @@ prices as (
     qualify row_number() over (partition by price_id order by model) = 1
 ),
 
+-- Tokens of a counted call that tells none itself, by the view that told them: they count, under the call's name.
+lent as (
+    select t.step_id
+    from placed as t
+    inner join steps as c
+        on
+            t.task_id = c.task_id
+            and t.start_ns between c.start_ns and c.end_ns
+            and t.tokens = coalesce(c.input_tokens, 0) + coalesce(c.output_tokens, 0)
+    where
+        (t.counted is null or not t.counted)
+        and t.role not in ('agent', 'wrapper')
+        and c.counted
+        and c.kind in ('llm', 'embedding')
+        and c.step_id not in (select i.step_id from told as i)
+    qualify row_number() over (partition by c.task_id, c.step_id order by t.start_ns desc, t.step_id) = 1
+),
+
 left_out as (
     select
         t.task_id,
@@ -84,7 +102,7 @@ left_out as (
     from placed as t
     left join one_price as o on t.task_id = o.task_id and t.price_id is null
     left join prices as p on coalesce(t.price_id, o.price_id) = p.price_id
-    where t.counted is null or not t.counted
+    where (t.counted is null or not t.counted) and t.step_id not in (select i.step_id from lent as i)
 ),
 
 again as (
