@@ -110,7 +110,12 @@ def reprice(
     until_ns = now_ns if until is None else parse_instant("until", until, now_ns)
     folder = DataFolder(settings.data)
     _require_data(folder)
-    with _open_patiently(folder.make(), settings, clock) as connection:
+    try:
+        opened = _open_patiently(folder.make(), settings, clock)
+    except BusyError as error:
+        message = f"{error}; stop it, price again, and start it"
+        raise BusyError(message) from None
+    with opened as connection:
         _bring_up_to_date(connection, folder, settings, clock)
         return change_prices(connection, settings, clock, since_ns=since_ns, until_ns=until_ns, write=write)
 
