@@ -35,8 +35,9 @@ def call_span(told: Told, content_key: bytes) -> Span | None:
     """Make the span of a record that tells of a model call or a tool call; none of any other record."""
     service = str(told.resource.get("service.name") or "")
     said = str(told.log.event_name or told.attributes.get("event.name") or "")
+    body = told.log.body.string_value  # often the whole name of the event
     for section in log_sections():
-        name = section.full_name(said, service)
+        name = section.full_name(said, service) or (body if body == section.prefix + said else None)
         if name:
             is_call = section.tells_of_call(name, told.attributes)
             return _span(told, name, section.dialect, content_key) if is_call else None

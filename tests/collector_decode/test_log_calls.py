@@ -98,10 +98,13 @@ def test_an_event_without_a_duration_says_so() -> None:
 
 
 def test_the_bare_and_the_full_name_are_one_event() -> None:
-    """An agent that leaves its prefix out of event.name is known by its service, and only by that."""
+    """An agent that leaves its prefix out of event.name is known by its service or by the record's body."""
     full = {**CLAUDE_CALL, "event.name": "claude_code.api_request"}
-    assert _row(CLAUDE_CALL)["span_id"] == _row(full)["span_id"]
-    assert _rows(CLAUDE_CALL, service="another") == []
+    named = _row(CLAUDE_CALL, service="my-agent", body="claude_code.api_request")
+    assert _row(CLAUDE_CALL)["span_id"] == _row(full)["span_id"] == named["span_id"]
+    assert (
+        _rows(CLAUDE_CALL, service="my-agent") == _rows(CLAUDE_CALL, service="my-agent", body="hello") == []
+    )
 
 
 @pytest.mark.parametrize(
