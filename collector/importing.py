@@ -18,7 +18,7 @@ import zstandard
 from collector.content_key import read_or_make
 from collector.decode import DecodeOptions, decode_block
 from collector.formats.detect import Reading, Tables, detect
-from collector.formats.parts import ITEMS_PER_PART, Bad, Part
+from collector.formats.parts import ITEMS_PER_PART, Bad, Note, Part
 from collector.formats.source import READ_ERRORS, hash_file, open_plain
 from collector.formats.summary import FileResult, ImportSummary
 from collector.inbox import write_block
@@ -113,10 +113,12 @@ class _Writer:
         self._bytes = 0
         self._broken: list[Bad] = []
 
-    def take(self, item: Part | Bad | Tables) -> None:
+    def take(self, item: Part | Bad | Note | Tables) -> None:
         if isinstance(item, Bad):
             self._broken.append(item)
             self._result.break_off(f"{item.where}: {item.reason}")
+        elif isinstance(item, Note):
+            self._result.reasons.append(item.text)
         elif isinstance(item, Part):
             self._take_part(item)
         else:

@@ -1,7 +1,8 @@
 """Claude Code session logs: every prompt becomes a trace, every API call and tool use a span of it.
 
 The log is held in memory: its lines are not in the order of their times, and a task may end in its last one.
-Output tokens are what the log says; Claude Code has written the first chunk's figure there for some models.
+Output tokens are what the log says. Claude Code wrote the first chunk's figure there for some models, which
+a note tells where the text of the answers proves it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 
 from collector.formats.documents import Document
 from collector.formats.made import Made, Source, drain, span_id_of, to_requests, trace_id_of
-from collector.formats.parts import Bad, Part
+from collector.formats.parts import Bad, Note, Part
 from collector.formats.session_lines import (
     MAIN,
     Call,
@@ -33,7 +34,7 @@ def is_claude_session(seen: Mapping[str, Any]) -> bool:
     return seen.keys() >= _KEYS
 
 
-def read_claude_session(documents: Iterable[Document | Bad]) -> Iterator[Part | Bad]:
+def read_claude_session(documents: Iterable[Document | Bad]) -> Iterator[Part | Bad | Note]:
     """Turn a session log into requests; lines that are no messages are passed over.
 
     Raises:
@@ -42,9 +43,21 @@ def read_claude_session(documents: Iterable[Document | Bad]) -> Iterator[Part | 
     found = drain(documents)
     lines, bad = read_lines(found.items)
     yield from bad
-    yield from to_requests(_SOURCE, _spans(_read(lines)))
+    log = _read(lines)
+    yield from to_requests(_SOURCE, _spans(log))
+    yield from _notes(log)
     if found.error:
         raise found.error
+
+
+def _notes(log: "_Log") -> Iterator[Note]:
+    calls = [call for own in log.calls.values() for call in own]
+    first_chunks = sum(call.is_first_chunk() for call in calls)
+    if first_chunks:
+        yield Note(
+            f"the log holds only the first chunk's output tokens of {first_chunks} of {len(calls)} calls: "
+            "their output, and what it cost, is more than these figures say"
+        )
 
 
 class _Log(NamedTuple):

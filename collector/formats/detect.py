@@ -23,7 +23,7 @@ from collector.formats.litellm_spend import (
 from collector.formats.otlp_json import OTLP_KEYS, is_otlp, is_tempo, read_otlp, read_tempo
 from collector.formats.otlp_protobuf import find_layout, read_protobuf
 from collector.formats.otlp_protobufjs import is_otlp_protobufjs, read_otlp_protobufjs
-from collector.formats.parts import Bad, Part
+from collector.formats.parts import Bad, Note, Part
 from collector.formats.source import open_plain, read_head
 from taximeter.errors import BadInputError
 
@@ -38,7 +38,7 @@ class Reading(NamedTuple):
     """A recognised file: the format's name, and the reader of its plain bytes."""
 
     format: str
-    read: Callable[[BinaryIO], Iterator[Part | Bad | Tables]]
+    read: Callable[[BinaryIO], Iterator[Part | Bad | Note | Tables]]
 
 
 def detect(path: Path, zone: str | None, where: str) -> Reading | None:

@@ -29,6 +29,12 @@ class Bad(NamedTuple):
     reason: str
 
 
+class Note(NamedTuple):
+    """What a person must know about the figures of a file that was read."""
+
+    text: str
+
+
 class _Shape(NamedTuple):
     request: Any
     resources: str

@@ -21,6 +21,7 @@ _USAGE = (
     ("cache_creation", "ephemeral_1h_input_tokens"),
     ("output_tokens",),
 )
+_LONGEST_TOKEN_CHARS = 16  # of running text no tokenizer reaches this in the mean
 # What the program itself writes as the person: it starts no task.
 _NOT_PROMPTS = ("<local-command-", "[Request interrupted", "<task-notification>")
 
@@ -73,6 +74,14 @@ class Call:
         for line in self.lines:
             blocks += [block for block in line.blocks if block not in blocks]
         return blocks
+
+    def is_first_chunk(self) -> bool:
+        """Whether the output figure is of a stream's beginning: no end was logged, and the text is longer."""
+        told = self._largest(("output_tokens",))
+        if not isinstance(told, int) or self.last("stop_reason"):
+            return False
+        written = sum(len(str(block.get("text") or block.get("input") or "")) for block in self.content())
+        return written > told * _LONGEST_TOKEN_CHARS
 
     def _largest(self, path: tuple[str, ...]) -> Any:
         told = [value for line in self.lines if (value := _at(line.message.get("usage"), path)) is not None]

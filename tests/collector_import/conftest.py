@@ -135,5 +135,6 @@ def _records(path: Path) -> Iterator[Record]:
     assert reading is not None
     with open_plain(path) as file:
         for item in reading.read(file):
-            assert isinstance(item, Part), item
-            yield Record(item.signal, "default", NOON, path.name, item.payload)
+            assert not isinstance(item, Bad), item
+            if isinstance(item, Part):
+                yield Record(item.signal, "default", NOON, path.name, item.payload)

@@ -304,6 +304,26 @@ def test_a_compressed_log_that_is_cut_keeps_what_was_whole(tmp_path: Path, share
     assert 1500 * share * 0.7 < result.rows["spans"] < 1500
 
 
+def test_output_figures_that_cannot_be_the_whole_are_told(tmp_path: Path) -> None:
+    """A figure far too small for the answer's text, of a call whose end was never logged, is told."""
+    log = [
+        _user(0, "u", "do it"),
+        _answer(1, "a", "m1", _text("word " * 40), usage={"input_tokens": 1, "output_tokens": 2}),
+        _answer(2, "b", "m2", _text("word " * 40), usage={"input_tokens": 1, "output_tokens": 41}),
+        _answer(3, "c", "m3", _text("word " * 40), message={"stop_reason": "end_turn"}),
+    ]
+    path = tmp_path / "log.jsonl"
+    path.write_text("\n".join(json.dumps(line) for line in log))
+
+    summary = import_paths(
+        [path], DataFolder(tmp_path / "data").make(), OPTIONS, ManualClock(START), lambda *_: None
+    )
+
+    (reason,) = summary.files[0].reasons
+    assert "first chunk's output tokens of 1 of 3 calls" in reason
+    assert (summary.exit_status, summary.files[0].rows["spans"]) == (0, 4)
+
+
 def test_sub_agents_are_threads_of_one_task(warehouse_of: Any, tmp_path: Path) -> None:
     """In the tables: one task, five calls on three threads, the cache inside the inputs, the last answer."""
     usage = {"input_tokens": 1, "cache_read_input_tokens": 8, "output_tokens": 2}
