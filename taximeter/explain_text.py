@@ -26,6 +26,7 @@ _ADDED_FLAGS = {"cache_added", "reasoning_added"}
 _PER_MILLION = 1_000_000
 _INDENT = "  "
 _EPOCH_YEAR = 1970
+_NOBODY = "unknown"
 
 
 def write_tasks(tasks: Iterable[Row], spans: Iterable[Row]) -> str:
@@ -90,7 +91,8 @@ def _tree(rows: Sequence[Row]) -> Iterator[str]:
 
 def _span(row: Row, depth: int, *, is_orphan: bool) -> Iterator[str]:
     role = row["role"] if row["kind"] in {None, row["role"]} else f"{row['role']}, acts as {row['kind']}"
-    about = [role, f"read by {row['dialect']}", units.duration(row["duration_s"])]
+    reader = "no dialect knows it" if row["dialect"] == _NOBODY else f"read by {row['dialect']}"
+    about = [role, reader, units.duration(row["duration_s"])]
     if row["status"] == "error":
         about.append("failed")
     yield f"{_INDENT * depth}- {_clean(row['name'])} [{' · '.join(about)}]"

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from findings_bench import COST, GPT, IN, OUT, Case, Seen, agent, case, chat, look, tool
 
+from collector.dialects.read import dialects
 from taximeter.explain_text import write_tasks
 
 HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
 MICRO = Decimal("0.000001")
 SUM = {IN: 113, OUT: 11}
 TWO_CALLS = (chat(2, 1, {IN: 56, OUT: 5}), chat(3, 3, {IN: 57, OUT: 6}))
@@ -202,6 +204,25 @@ def test_the_parts_of_a_price_are_the_price(seen: Seen) -> None:
     for row in priced:
         exact = sum(part["tokens"] * part["usd_per_token"] for part in row["parts"])
         assert abs(exact - row["token_cost_usd"]) <= Decimal("5e-13")
+
+
+@pytest.mark.fault(57)
+def test_a_list_price_names_its_edition(seen: Seen) -> None:
+    """The catalogue comes with the package, and every price taken from it says of which release."""
+    assert re.fullmatch(r"genai-prices \d+\.\d+\.\d+", seen.explained("cut short")[1]["price_source"])
+
+
+def test_every_verdict_has_words() -> None:
+    """Each verdict that the report can give, roles among them, is a sentence in the words file."""
+    sql = (ROOT / "warehouse" / "sql" / "reports" / "explain.sql").read_text(encoding="utf-8")
+    words = tomllib.loads((ROOT / "taximeter" / "explain_words.toml").read_text(encoding="utf-8"))["verdicts"]
+    chosen = sql.split("coalesce(p.counted, false) as counted", 1)[1].split("as verdict", 1)[0]
+    given = set(re.findall(r"then '(\w+)'", chosen)) | {"counted_tool", "counted_retrieval"}
+    roles = {rule.role for dialect in dialects() for rule in dialect.roles}
+    never_alone = {"llm", "tool", "retrieval", "embedding"}
+
+    assert len(given) > 12
+    assert (given - {"counted_"}) | (roles - never_alone) <= words.keys()
 
 
 @pytest.mark.fault(83, 85)
