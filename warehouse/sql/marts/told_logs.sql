@@ -2,8 +2,8 @@
 -- inputs: touched_traces, spans
 -- law: of spans and logs that tell of one call the span counts, whichever came first. A log row is told if a
 --      span has its id; if both tell the same tokens at the same time; or if one of them has no id and the run's
---      spans tell of such calls at all. Calls without usage, and tools that no task of spans would hold, are told
---      wherever the run's spans tell usage. A run is a session, or a trace that the record names
+--      spans tell of such calls at all. A call without usage is told if any of the run's agents or calls was at work
+--      then, a tool that no task of spans would hold wherever the run's spans tell usage. A run is a session, or a trace that the record names
 create or replace temp table told_logs as
 with
 logs as (
@@ -56,21 +56,19 @@ shown as (
         s.start_ns,
         greatest(s.end_ns, s.start_ns) as end_ns,
         s.input_tokens,
-        s.output_tokens
+        s.output_tokens,
+        s.role = 'tool' or s.input_tokens is not null or s.output_tokens is not null as tells
     from spans as s
     inner join run_traces as r on s.trace_id = r.trace_id and s.tenant is not distinct from r.tenant
     where
         s.signal is distinct from 'log'
-        and (
-            s.role = 'tool'
-            or s.role in ('llm', 'embedding', 'gateway', 'server', 'attempt', 'agent', 'wrapper')
-            and (s.input_tokens is not null or s.output_tokens is not null)
-        )
+        and s.role in ('tool', 'llm', 'embedding', 'gateway', 'server', 'attempt', 'agent', 'wrapper')
 ),
 
 runs as (
     select tenant, run, dialect, role, bool_or(call_id is not null) as has_ids
     from shown
+    where tells
     group by tenant, run, dialect, role
 ),
 
@@ -87,6 +85,7 @@ by_id as (
     from placed as p
     inner join shown as s
         on p.tenant is not distinct from s.tenant and p.run = s.run and p.role = s.role and p.call_id = s.call_id
+    where s.tells or not p.has_usage
     union
     select l.row_id
     from logs as l
@@ -111,12 +110,24 @@ by_figures as (
     where p.start_ns <= s.end_ns + 1000000000 and s.start_ns <= p.end_ns + 1000000000
 ),
 
+by_time as (
+    select p.row_id
+    from placed as p
+    inner join shown as s
+        on p.tenant is not distinct from s.tenant and p.run = s.run and p.dialect = s.dialect and p.role = s.role
+    where
+        p.role = 'llm'
+        and not p.has_usage
+        and p.start_ns <= s.end_ns + 1000000000
+        and s.start_ns <= p.end_ns + 1000000000
+),
+
 by_run as (
     select p.row_id
     from placed as p
     inner join runs as r
         on p.tenant is not distinct from r.tenant and p.run = r.run and p.dialect = r.dialect and p.role = r.role
-    where p.call_id is null or not r.has_ids or p.role = 'llm' and not p.has_usage
+    where (p.role = 'tool' or p.has_usage) and (p.call_id is null or not r.has_ids)
 ),
 
 span_tasks as (
@@ -137,6 +148,8 @@ homeless as (
 select row_id from by_id
 union
 select row_id from by_figures
+union
+select row_id from by_time
 union
 select row_id from by_run
 union
