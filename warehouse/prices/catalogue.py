@@ -39,13 +39,8 @@ def find(provider: str | None, model: str) -> tuple[str, list[TokenPrice]] | Non
 
 
 def names() -> list[tuple[str, str]]:
-    """List every (provider, model) that has a list price for text."""
-    return [
-        (provider.id, model.id)
-        for provider in get_snapshot().providers
-        for model in provider.models
-        if any(True for _ in _dated(model))
-    ]
+    """List every (provider, model) of the catalogue; some are not sold by tokens of text and have no row."""
+    return [(provider.id, model.id) for provider in get_snapshot().providers for model in provider.models]
 
 
 def sellers(provider: str | None, model: str) -> set[str]:
