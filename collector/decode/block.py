@@ -12,7 +12,7 @@ from collector.decode.metrics import read_metrics
 from collector.decode.options import DecodeOptions
 from collector.decode.refusals import undecodable
 from collector.decode.spans import read_spans
-from collector.journal.record import Record, Signal
+from collector.journal.record import Record
 from warehouse.rows import SCHEMAS
 
 
@@ -22,18 +22,21 @@ def decode_block(records: Sequence[Record], options: DecodeOptions) -> dict[str,
     Never raises for what a request holds: a request that is no request of its signal becomes one row of
     `refused`, the others of the block are read. Rows of one request do not depend on the others.
     """
-    parts: list[dict[str, pa.Table]] = [
-        _decode_traces(_of(records, "traces"), options),
-        read_metrics(_of(records, "metrics")),
-        read_logs(_of(records, "logs"), options),
-    ]
+    traces, metrics, logs = (_of(records, signal) for signal in ("traces", "metrics", "logs"))
+    parts: list[dict[str, pa.Table]] = []
+    if traces:
+        parts.append(_decode_traces(traces, options))
+    if metrics:
+        parts.append(read_metrics(metrics))
+    if logs:
+        parts.append(read_logs(logs, options))
     return {
         kind: pa.concat_tables([part[kind] for part in parts if kind in part] or [schema.empty_table()])
         for kind, schema in SCHEMAS.items()
     }
 
 
-def _of(records: Sequence[Record], signal: Signal) -> list[Record]:
+def _of(records: Sequence[Record], signal: str) -> list[Record]:
     return [record for record in records if record.signal == signal]
 
 

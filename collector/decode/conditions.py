@@ -16,13 +16,36 @@ _NOTHING = pl.lit(None, dtype=pl.String)
 
 def holds(condition: Condition, columns: Collection[str]) -> pl.Expr:
     """Tell per row whether every part of a condition holds; never null."""
+    if not may_hold(condition, columns):
+        return pl.lit(False)
     parts = [part for key, value in condition.items() for part in _parts(key, value, columns)]
     return reduce(and_, parts, pl.lit(True)).fill_null(False)
 
 
 def any_holds(conditions: Iterable[Condition], columns: Collection[str]) -> pl.Expr:
     """Tell per row whether one of the conditions holds; of none, nothing does."""
-    return reduce(or_, [holds(condition, columns) for condition in conditions], pl.lit(False))
+    possible = [condition for condition in conditions if may_hold(condition, columns)]
+    return reduce(or_, [holds(condition, columns) for condition in possible], pl.lit(False))
+
+
+def may_hold(condition: Condition, columns: Collection[str]) -> bool:
+    """Tell whether any row of a frame with these columns could meet a condition.
+
+    Most dialects look at attributes that a block does not have: what cannot hold need not be computed.
+    """
+    for key, value in condition.items():
+        if key in _ON_ATTRIBUTE:
+            wanted = set(value)
+        elif key == "present":
+            wanted = set(_many(value))
+        elif key == "has_prefix":
+            wanted = {HAS_PREFIX + prefix for prefix in _many(value)}
+        else:
+            continue
+        there = wanted.intersection(columns)
+        if not there or (key in _ON_ATTRIBUTE and there != wanted):
+            return False
+    return True
 
 
 def keys_of(condition: Condition) -> set[str]:

@@ -21,7 +21,7 @@ def flatten(
     """
     try:
         return list(records), [], native([record.payload for record in records])
-    except ValueError:
+    except (ValueError, DecodeError):
         readable = [record for record in records if _is_request(record.payload, request)]
         broken = [record for record in records if not _is_request(record.payload, request)]
     payloads = [record.payload for record in readable]

@@ -4,16 +4,17 @@ Of the keys of a field the first that is there wins; alternatives are never summ
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, reduce
+from operator import or_
 from typing import Any
 
 import polars as pl
 
-from collector.decode.conditions import any_holds, holds
+from collector.decode.conditions import any_holds, holds, may_hold
 from collector.decode.identity import none_refused
 from collector.decode.numbers import NS_PER_UNIT, amount_reason, as_count, as_ns, count_reason, known, shown
 from collector.decode.values import text_of
-from collector.dialects.read import Dialect, Entry
+from collector.dialects.read import Condition, Dialect, Entry
 
 TOKENS = (
     "input_tokens",
@@ -75,10 +76,10 @@ def read_fields(frame: pl.DataFrame, dialect: Dialect) -> pl.DataFrame:
 @lru_cache(maxsize=512)
 def _rule(dialect: Dialect, columns: tuple[str, ...]) -> list[pl.Expr]:
     """Number the first role rule that holds, and find out whether the span says that it failed."""
-    whens = [holds(rule.when, columns) for rule in dialect.roles]
+    numbers = list(range(len(dialect.roles)))
     failed = any_holds(dialect.errors, columns)
     return [
-        _first(whens, list(range(len(whens))), pl.Int32()).alias("@rule"),
+        _first([rule.when for rule in dialect.roles], numbers, columns, pl.Int32()).alias("@rule"),
         pl.when(failed).then(pl.lit("error")).otherwise("@status").alias("@status"),
     ]
 
@@ -124,53 +125,64 @@ def read_numbers(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         The frame, and one row per refused figure: @row, field, value (shown), reason. Durations become
         `<field>_ns`; amounts of money stay text, null where refused.
     """
-    frame = frame.with_columns(_told())
+    there = tuple(field for field in _NUMBERS if frame[field].null_count() < len(frame))
+    frame = frame.with_columns(_told(there))
     refused = [
         frame.filter(pl.col(f"@why:{field}").is_not_null()).select(
             "@row", field=pl.lit(field), value=shown(pl.col(field)), reason=pl.col(f"@why:{field}")
         )
-        for field in _NUMBERS
+        for field in there
         if frame[f"@why:{field}"].null_count() < len(frame)
     ]
-    return frame.with_columns(_taken()), pl.concat([none_refused(), *refused])
+    return frame.with_columns(_taken(there)), pl.concat([none_refused(), *refused])
 
 
-@cache
-def _told() -> list[pl.Expr]:
+@lru_cache(maxsize=512)
+def _told(there: tuple[str, ...]) -> list[pl.Expr]:
     """Make the expressions that say why figures are refused."""
-    texts = {field: pl.col(field) for field in _NUMBERS}
-    return [
-        *(count_reason(texts[field]).alias(f"@why:{field}") for field in COUNTS),
-        *(amount_reason(texts[field], pl.col(f"@ns:{field}")).alias(f"@why:{field}") for field in DURATIONS),
-        *(amount_reason(texts[field], pl.lit(1)).alias(f"@why:{field}") for field in AMOUNTS),
+    return [_reason(field).alias(f"@why:{field}") for field in there]
+
+
+def _reason(field: str) -> pl.Expr:
+    if field in COUNTS:
+        return count_reason(pl.col(field))
+    return amount_reason(pl.col(field), pl.col(f"@ns:{field}") if field in DURATIONS else pl.lit(1))
+
+
+@lru_cache(maxsize=512)
+def _taken(there: tuple[str, ...]) -> list[pl.Expr]:
+    """Make the expressions that read the figures that were not refused; what is not there is null."""
+    why = {field: pl.col(f"@why:{field}") for field in there}
+    nothing = pl.lit(None, pl.Int64)
+    refused = [
+        why[field].is_not_null() for field in ("cache_read_tokens", "cache_write_tokens") if field in why
     ]
-
-
-@cache
-def _taken() -> list[pl.Expr]:
-    """Make the expressions that read the figures that were not refused."""
-    why = {field: pl.col(f"@why:{field}") for field in _NUMBERS}
     return [
-        *(as_count(pl.col(field), why[field]).alias(field) for field in COUNTS),
+        *((as_count(pl.col(name), why[name]) if name in why else nothing).alias(name) for name in COUNTS),
         *(
-            as_ns(pl.col(field), why[field], pl.col(f"@ns:{field}")).alias(f"{field}_ns")
-            for field in DURATIONS
+            (as_ns(pl.col(name), why[name], pl.col(f"@ns:{name}")) if name in why else nothing).alias(
+                f"{name}_ns"
+            )
+            for name in DURATIONS
         ),
-        *(pl.when(why[field].is_null()).then(field).alias(field) for field in AMOUNTS),
-        (why["cache_read_tokens"].is_not_null() | why["cache_write_tokens"].is_not_null()).alias(
-            "@cache_refused"
-        ),
+        *(pl.when(why[name].is_null()).then(name).alias(name) for name in AMOUNTS if name in why),
+        reduce(or_, refused, pl.lit(False)).alias("@cache_refused"),
     ]
 
 
-def _first(whens: list[pl.Expr], values: Sequence[int | bool | None], dtype: pl.DataType) -> pl.Expr:
+def _first(
+    whens: Sequence[Condition],
+    values: Sequence[int | bool | None],
+    columns: Collection[str],
+    dtype: pl.DataType,
+) -> pl.Expr:
     """Take the value of the first condition that holds, null if none does."""
-    if not whens:
-        return pl.lit(None, dtype)
     chain: Any = pl
     for when, value in zip(whens, values, strict=True):
-        chain = chain.when(when).then(pl.lit(value, dtype))
-    taken: pl.Expr = chain.otherwise(pl.lit(None, dtype))
+        if may_hold(when, columns):
+            chain = chain.when(holds(when, columns)).then(pl.lit(value, dtype))
+    nothing = pl.lit(None, dtype)
+    taken: pl.Expr = nothing if chain is pl else chain.otherwise(nothing)
     return taken
 
 
@@ -213,10 +225,10 @@ def _source(field: str, found: list[tuple[pl.Expr, str]]) -> pl.Expr:
 
 def _meaning(dialect: Dialect, columns: Collection[str]) -> list[pl.Expr]:
     """Say what the usage figures mean, by the first usage rule that holds; without a rule nobody knows."""
-    whens = [holds(rule.when, columns) for rule in dialect.usage]
+    whens = [rule.when for rule in dialect.usage]
 
     def flags(values: list[bool | None], name: str) -> pl.Expr:
-        return _first(whens, values, pl.Boolean()).alias(name)
+        return _first(whens, values, columns, pl.Boolean()).alias(name)
 
     return [
         flags([rule.input_includes_cache for rule in dialect.usage], "@includes_cache"),

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from collector.decode import words
 from collector.decode.attempts import read_attempts
-from collector.decode.conditions import any_holds
+from collector.decode.conditions import any_holds, may_hold
 from collector.decode.content import digest, gather
 from collector.decode.fields import TOKENS, read_fields, read_numbers, read_roles
 from collector.decode.finish import finish_rows, refused_rows
@@ -112,7 +112,11 @@ def _settle_words(frame: pl.DataFrame) -> pl.DataFrame:
 @lru_cache(maxsize=512)
 def _detected(known: tuple[Dialect, ...], columns: tuple[str, ...]) -> pl.Expr:
     """Name the first dialect that claims a span."""
-    claims = [pl.when(any_holds(dialect.detect, columns)).then(pl.lit(dialect.id)) for dialect in known]
+    claims = [
+        pl.when(any_holds(dialect.detect, columns)).then(pl.lit(dialect.id))
+        for dialect in known
+        if any(may_hold(condition, columns) for condition in dialect.detect)
+    ]
     return pl.coalesce(claims).alias("@dialect")
 
 
