@@ -15,7 +15,7 @@ PATIENCE_S = 60.0
 
 
 def test_the_example_agent_is_in_the_report(tmp_path: Path) -> None:
-    """What the plain SDK's exporter sent is a task with its attempts, tokens and money, without being asked."""
+    """What the plain SDK's exporter sent is a task with its attempts, tokens and money."""
     with programs(tmp_path / "data") as running:
         running.start("collector")
         running.start("warehouse")
