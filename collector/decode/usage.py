@@ -5,6 +5,8 @@ an input smaller than its own cache parts cannot hold them, and a total that equ
 decides, if it is the provider's total and not a sum that the instrumentation made itself.
 """
 
+from functools import cache
+
 import polars as pl
 
 INPUT = pl.col("input_tokens")
@@ -22,30 +24,41 @@ def settle_usage(frame: pl.DataFrame) -> pl.DataFrame:
     `input_tokens_high`, and whether a part was added to what the source said: `@cache_added`,
     `@reasoning_added`.
     """
-    billed = frame.with_columns(
-        input_tokens=INPUT + pl.col("extra_input_tokens").fill_null(0),
-        output_tokens=OUTPUT + pl.col("extra_output_tokens").fill_null(0),
-    )
-    proofs = billed.with_columns(_cache_proof().alias("@cache_proof"), _reasoning_proof().alias("@proof"))
+    for step in _steps():
+        frame = frame.with_columns(step)
+    return frame
+
+
+@cache
+def _steps() -> tuple[list[pl.Expr], ...]:
+    """Make the expressions once: in a small block, making them costs more than computing them."""
+    billed = [
+        (INPUT + pl.col("extra_input_tokens").fill_null(0)).alias("input_tokens"),
+        (OUTPUT + pl.col("extra_output_tokens").fill_null(0)).alias("output_tokens"),
+    ]
+    proofs = [_cache_proof().alias("@cache_proof"), _reasoning_proof().alias("@proof")]
     includes = pl.coalesce("@cache_proof", "@includes_cache")
     apart = (CACHE > 0) & ~includes.fill_null(True)
     half_known = pl.col("@cache_refused") & ~includes.fill_null(False)
     open_question = (CACHE > 0) & includes.is_null()
     reasoning_apart = ~pl.coalesce("@proof", "@includes_reasoning").fill_null(True)
-    return proofs.with_columns(
+    input_tokens = pl.when(half_known).then(None).when(apart).then(INPUT + CACHE).otherwise(INPUT)
+    settled = [
         (apart & INPUT.is_not_null()).alias("@cache_added"),
         (reasoning_apart & (REASONING > 0) & OUTPUT.is_not_null()).alias("@reasoning_added"),
-        input_tokens=pl.when(half_known).then(None).when(apart).then(INPUT + CACHE).otherwise(INPUT),
-        input_tokens_high=pl.when(open_question & ~half_known).then(INPUT + CACHE),
-        output_tokens=pl.when(reasoning_apart).then(OUTPUT + REASONING).otherwise(OUTPUT),
-        inclusivity=pl.when(INPUT.is_null())
+        input_tokens.alias("input_tokens"),
+        pl.when(open_question & ~half_known).then(INPUT + CACHE).alias("input_tokens_high"),
+        pl.when(reasoning_apart).then(OUTPUT + REASONING).otherwise(OUTPUT).alias("output_tokens"),
+        pl.when(INPUT.is_null())
         .then(None)
         .when(open_question)
         .then(pl.lit("ambiguous"))
         .when(pl.col("@cache_proof").is_not_null())
         .then(pl.lit("proved"))
-        .otherwise(pl.lit("declared")),
-    )
+        .otherwise(pl.lit("declared"))
+        .alias("inclusivity"),
+    ]
+    return billed, proofs, settled
 
 
 def _total_is(cache_apart: bool, reasoning_apart: bool) -> pl.Expr:  # noqa: FBT001 the two questions
