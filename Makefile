@@ -7,6 +7,8 @@ TOOLS := .tools
 UV := $(or $(shell command -v uv 2>/dev/null),$(TOOLS)/bin/uv)
 PYTHON ?= python3
 RUN := $(UV) run --frozen --no-sync
+# First with the certificates that uv brings, then with the machine's own: behind some proxies only those hold.
+sync = $(UV) sync --frozen --quiet $(1) 2>/dev/null || UV_SYSTEM_CERTS=true $(UV) sync --frozen --quiet $(1)
 
 .PHONY: help
 help: ## Show what can be done
@@ -19,7 +21,7 @@ $(TOOLS)/bin/uv:
 
 .PHONY: install
 install: $(filter $(TOOLS)/%,$(UV)) ## Install Taximeter and what its tests need into .venv
-	@$(UV) sync --frozen --quiet
+	@$(call sync,)
 
 .PHONY: demo
 demo: install ## Run a simulated day and open the meter on it
@@ -35,7 +37,7 @@ test: install ## Run the tests
 
 .PHONY: check
 check: $(filter $(TOOLS)/%,$(UV)) ## Format check, lint, types, import directions
-	@$(UV) sync --frozen --quiet --group dev
+	@$(call sync,--group dev)
 	@$(RUN) ruff format --check .
 	@$(RUN) ruff check .
 	@$(RUN) mypy
@@ -43,7 +45,7 @@ check: $(filter $(TOOLS)/%,$(UV)) ## Format check, lint, types, import direction
 
 .PHONY: format
 format: $(filter $(TOOLS)/%,$(UV)) ## Format the code
-	@$(UV) sync --frozen --quiet --group dev
+	@$(call sync,--group dev)
 	@$(RUN) ruff format .
 	@$(RUN) ruff check --fix .
 

@@ -3,8 +3,8 @@
 Takes Parquet blocks from the inbox, each exactly once, and owns the one database file.
 Hands on named reports, the same ones to the dashboard, the alerts, the planner and the command line.
 
-`warehouse.door` (load_once, ask, answer, list_reports, reprice) is the way in for every program
-but the server. Its functions are attributes of this package too, loaded when asked for: `warehouse.rows` must be cheap.
+`warehouse.door` is the way in for all but the server: load_once, ask, answer, list_reports, reprice.
+Its functions are attributes of this package too, loaded when asked for: `warehouse.rows` must be cheap.
 """
 
 import importlib
