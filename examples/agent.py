@@ -4,8 +4,8 @@ Start Taximeter (`taximeter up`), then run this file. No model is called: the sp
 agent would send, in the GenAI semantic conventions, over OTLP/HTTP to OTEL_EXPORTER_OTLP_ENDPOINT
 (http://127.0.0.1:4318 if that is not set).
 
-    uv run python examples/agent.py
-    uv run taximeter report tasks --since 5m
+    .venv/bin/python examples/agent.py
+    .venv/bin/taximeter report tasks --since 5m
 """
 
 import argparse
