@@ -43,7 +43,7 @@ class Sender(threading.Thread):
     def __init__(self, running: Programs) -> None:
         super().__init__(daemon=True)
         self._running = running
-        self._stop = threading.Event()
+        self._asked_to_stop = threading.Event()
         self.acknowledged = 0
 
     def run(self) -> None:
@@ -51,11 +51,11 @@ class Sender(threading.Thread):
             for number in itertools.count():
                 body = request_bytes(number)
                 while not self._sent(client, body):
-                    if self._stop.is_set():
+                    if self._asked_to_stop.is_set():
                         return
                     time.sleep(0.05)
                 self.acknowledged = number + 1
-                if self._stop.is_set():
+                if self._asked_to_stop.is_set():
                     return
 
     def _sent(self, client: httpx.Client, body: bytes) -> bool:
@@ -71,7 +71,7 @@ class Sender(threading.Thread):
 
     def finish(self) -> int:
         """Stop and return how many requests were acknowledged."""
-        self._stop.set()
+        self._asked_to_stop.set()
         self.join(timeout=30)
         return self.acknowledged
 
