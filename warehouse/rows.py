@@ -119,6 +119,12 @@ SAMPLES = pa.schema(
         ("bus_id", TEXT),
         ("gpu_index", COUNT),
         ("gpu_name", TEXT),  # as the source says it, such as NVIDIA H100 80GB HBM3
+        ("parent_uuid", TEXT),  # of a slice of a card (MIG): the card's uuid
+        ("slices", COUNT),  # of a slice: how many of the card's seven compute slices it is
+        ("deployment", TEXT),  # as the resource or the point names it
+        ("served_model", TEXT),  # of a process metric: the model that its command line serves
+        ("served_port", COUNT),  # of a process metric: the port that its command line listens on
+        ("workload", TEXT),  # namespace/pod/container that holds the card, as an exporter says it
         ("source", TEXT),  # nvml dcgm ... : who measured
         ("metric", TEXT),  # a key of GPU_METRICS
         ("pid", COUNT),  # only for process metrics

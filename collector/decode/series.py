@@ -10,6 +10,7 @@ from warehouse.rows import GPU_METRICS
 
 LONGEST_TEXT = 200  # an attribute longer than this is no dimension and may hold content
 _GPU_PREFIX = "taximeter.gpu."
+_DEPLOYMENT = "taximeter.deployment"
 
 
 def gpu_metric(name: str) -> str | None:
@@ -32,6 +33,14 @@ def of_samples(tenant: str, stream: Stream, attributes: Mapping[str, Any]) -> di
         "bus_id": _text(attributes.get("gpu.bus_id")),
         "gpu_index": _whole(attributes.get("gpu.index")),
         "gpu_name": _text(attributes.get("gpu.name")),
+        "parent_uuid": _text(attributes.get("gpu.parent_uuid")),
+        "slices": _whole(attributes.get("gpu.slices")),
+        "deployment": _text(
+            attributes.get("taximeter.deployment") or stream.resource.get("taximeter.deployment")
+        ),
+        "served_model": _text(attributes.get("served.model")),
+        "served_port": _whole(attributes.get("served.port")),
+        "workload": _text(attributes.get("k8s.workload")),
         "source": _text(attributes.get("gpu.source")) or "nvml",
         "metric": gpu_metric(stream.name),
         "pid": _whole(attributes.get("process.pid")),

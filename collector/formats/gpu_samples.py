@@ -112,7 +112,11 @@ def _tables(batch: pa.RecordBatch, zone: str | None, where: str, ragged: list[in
     refused += _refused_cells(
         where, time_name, frame[time_name].cast(pl.String), _reason(no_time, "bad_time")
     )
-    table = pl.concat(samples).to_arrow().select(rows.SAMPLES.names).cast(rows.SAMPLES)
+    told = pl.concat(samples).to_arrow()
+    for field in rows.SAMPLES:
+        if field.name not in told.column_names:  # what no file tells
+            told = told.append_column(field, pa.nulls(len(told), field.type))
+    table = told.select(rows.SAMPLES.names).cast(rows.SAMPLES)
     return {"samples": table, "refused": pa.Table.from_pylist(refused, schema=rows.REFUSED)}
 
 

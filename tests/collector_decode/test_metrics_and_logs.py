@@ -8,6 +8,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 
 from collector.decode.testing import START_NS, any_value, decode_rows, make_request, make_span, pairs
+from warehouse.rows import SAMPLES
 
 GPU = {"gpu.uuid": "GPU-1", "gpu.bus_id": "0000:01:00.0", "gpu.index": 0, "gpu.name": "NVIDIA L4"}
 AGENT = {"host.name": "node-1", "service.name": "taximeter-agent"}
@@ -36,7 +37,7 @@ def _read(payload: bytes, kind: str) -> list[dict[str, Any]]:
 def test_a_gpu_measurement_becomes_a_sample() -> None:
     """The metric's short name, the GPU's identity, the host, and null for what was not said."""
     (row,) = _read(_metrics("taximeter.gpu.util_ratio", 0.5, GPU), "samples")
-    assert row == {
+    assert row == dict.fromkeys(SAMPLES.names) | {
         "tenant": "default",
         "host": "node-1",
         "gpu_uuid": "GPU-1",
@@ -45,7 +46,6 @@ def test_a_gpu_measurement_becomes_a_sample() -> None:
         "gpu_name": "NVIDIA L4",
         "source": "nvml",
         "metric": "util_ratio",
-        "pid": None,
         "t_ns": START_NS,
         "value": 0.5,
         "simulated": False,
