@@ -45,6 +45,10 @@ class Programs:
         """Where OTLP/HTTP goes."""
         return f"http://127.0.0.1:{self.http_port}"
 
+    def pid(self, name: str) -> int:
+        """The process of a running program."""
+        return self._running[name].pid
+
     def settings(self) -> Settings:
         """The settings that the programs have."""
         return settings.load(self._config, data=self.data)
