@@ -11,6 +11,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from collector import otlp_shape
 from collector.journal.record import Signal
 from taximeter.errors import BadInputError
 
@@ -19,8 +20,8 @@ _REQUESTS: dict[Signal, type[Message]] = {
     "metrics": ExportMetricsServiceRequest,
     "logs": ExportLogsServiceRequest,
 }
-# The OTLP specification writes these as hex, where protobuf's own JSON form has base64.
-_IDS = frozenset({"traceId", "spanId", "parentSpanId", "trace_id", "span_id", "parent_span_id"})
+_READERS = {signal: otlp_shape.reader(request.DESCRIPTOR) for signal, request in _REQUESTS.items()}
+_IDS = otlp_shape.IDS | {"traceId", "spanId", "parentSpanId"}
 _FIELD_PATH = re.compile(r"Failed to parse (\w+) field")
 
 
@@ -34,6 +35,14 @@ def to_protobuf(signal: Signal, body: bytes) -> bytes:
         BadInputError: it is not JSON, not an object, or a field does not fit the schema. The text names the
             place and never quotes a value.
     """
+    try:
+        return _REQUESTS[signal](**_READERS[signal](json.loads(body))).SerializeToString()
+    except (ValueError, TypeError, RecursionError):
+        return slow_to_protobuf(signal, body)
+
+
+def slow_to_protobuf(signal: Signal, body: bytes) -> bytes:
+    """Read by protobuf's own reader, which is slow, and judges what does not fit and says where."""
     request = _REQUESTS[signal]()
     try:
         document = json.loads(body)
