@@ -21,10 +21,9 @@ SCALARS = (
 VALUES = st.recursive(
     st.fixed_dictionaries(
         {},
-        optional={
-            name: SCALARS
-            for name in ("stringValue", "intValue", "doubleValue", "boolValue", "bytesValue", "new")
-        },
+        optional=dict.fromkeys(
+            ("stringValue", "intValue", "doubleValue", "boolValue", "bytesValue", "new"), SCALARS
+        ),
     ).filter(lambda value: len([held for held in value.values() if held is not None]) <= 1),
     lambda inner: st.fixed_dictionaries(
         {"arrayValue": st.fixed_dictionaries({"values": st.lists(inner, max_size=2)})}
