@@ -37,7 +37,7 @@ class Target:
             return 0
         if self.stored.startswith("http"):
             rows = httpx.get(self.stored, timeout=60).json()
-            return int(sum(row["value"] for row in rows if row["check_name"].startswith("spans:")))
+            return int(sum(row["value"] for row in rows if row["check"].startswith("spans:")))
         try:
             with contextlib.closing(sqlite3.connect(f"file:{self.stored}?mode=ro", uri=True)) as file:
                 return int(file.execute("select count(*) from spans").fetchone()[0])
