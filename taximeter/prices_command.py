@@ -63,6 +63,9 @@ def add(
     cache_read: Annotated[str | None, typer.Option(help="USD per million tokens read from the cache")] = None,
     cache_write: Annotated[str | None, typer.Option(help="USD per million tokens written to it")] = None,
     cache_write_1h: Annotated[str | None, typer.Option(help="The same, kept for an hour")] = None,
+    service_tier: Annotated[
+        str | None, typer.Option(help="Only in this tier: batch, flex, priority ...")
+    ] = None,
     gpu_hour: Annotated[str | None, typer.Option(help="USD for one card for one hour")] = None,
     discount: Annotated[str | None, typer.Option(help="Share taken off a card's price: 0.3")] = None,
     provider: Annotated[str | None, typer.Option(help="Only for what this provider sells")] = None,
@@ -96,7 +99,11 @@ def add(
     if gpu_hour is None and any(card.values()):
         message = "a card needs --gpu-hour, its price for one hour"
         raise BadInputError(message)
-    row = {"sku": name, **told, **card} if gpu_hour else {"model": name, **told, **tokens}
+    row = (
+        {"sku": name, **told, **card}
+        if gpu_hour
+        else {"model": name, "service_tier": service_tier, **told, **tokens}
+    )
     taken = _desk().add(settings.load(config), "gpus" if gpu_hour else "tokens", row, anyway=anyway)
     say(f"Written to {taken.file}. What was priced keeps its price; `taximeter reprice` changes that.")
 

@@ -74,6 +74,7 @@ SPANS = pa.schema(
         ("inclusivity", TEXT),
         ("input_tokens_high", COUNT),
         ("rollup", TEXT),  # what usage on an agent or wrapper means: sum last cumulative copy, else null
+        ("service_tier", TEXT),  # batch flex priority ...: sold at another price; null is the ordinary one
         ("reported_cost_usd", USD),
         ("ttft_ns", NS),
         ("queue_ns", NS),

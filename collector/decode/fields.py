@@ -46,6 +46,7 @@ NAMES = (
     "tool_call_id",
     "error_type",
     "finish_reason",
+    "service_tier",
     "server_address",
     "deployment",
     "replica",
@@ -59,6 +60,7 @@ _ONLY_ON = {
     "tool_name": ("tool", "inner"),
     "tool_call_id": ("tool", "inner"),
     "finish_reason": ("llm", "agent", "gateway", "server", "attempt"),
+    "service_tier": ("llm", "embedding", "gateway", "server", "attempt"),
 }
 _UNSEEN = frozenset({"service_name", "host", "simulated"})  # their source is always the same
 

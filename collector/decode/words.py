@@ -27,6 +27,13 @@ def finish_reason(text: pl.Expr) -> pl.Expr:
     return pl.coalesce(mapped, kept)
 
 
+def service_tier(text: pl.Expr) -> pl.Expr:
+    """Keep the tier that a call was sold in, in lower case; the ordinary one is null."""
+    low = text.str.strip_chars().str.to_lowercase()
+    kept = low.str.contains(_ONE_WORD) & (low.str.len_chars() <= 40)  # noqa: PLR2004
+    return pl.when(kept & ~low.is_in(sorted(words().ordinary_tiers))).then(low)
+
+
 def provider(text: pl.Expr) -> pl.Expr:
     """Write a provider in lower case; the name of a framework is none."""
     low = short(text.str.strip_chars().str.to_lowercase())

@@ -102,6 +102,7 @@ class Words(NamedTuple):
     finish_reasons: Mapping[str, str]
     frameworks: frozenset[str]
     no_call_id: frozenset[str]
+    ordinary_tiers: frozenset[str]
 
 
 @cache
@@ -118,7 +119,8 @@ def dialects() -> tuple[Dialect, ...]:
 def words() -> Words:
     """Read the words."""
     held = _load("words")
-    return Words(held["finish_reasons"], frozenset(held["frameworks"]), frozenset(held["no_call_id"]))
+    lists = (frozenset(held[name]) for name in ("frameworks", "no_call_id", "ordinary_tiers"))
+    return Words(held["finish_reasons"], *lists)
 
 
 def files() -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -273,3 +273,21 @@ def test_each_dialect_reads_its_own_spans(dialect: str) -> None:
     row = decode_span(attributes, **request)
     assert row["dialect"] == dialect
     assert _said(row, meant) == meant
+
+
+@pytest.mark.parametrize(
+    ("attributes", "tier"),
+    [
+        (
+            {"gen_ai.openai.response.service_tier": "Flex", "gen_ai.openai.request.service_tier": "auto"},
+            "flex",
+        ),
+        ({"openai.response.service_tier": "default", "openai.request.service_tier": "flex"}, None),
+        ({"gen_ai.openai.request.service_tier": "batch"}, "batch"),
+        ({"gen_ai.openai.request.service_tier": "auto"}, None),
+    ],
+)
+def test_the_tier_that_was_sold_is_the_answers(attributes: Row, tier: str | None) -> None:
+    """What the response says wins over what was asked for; the ordinary tier is none."""
+    chat = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "gpt-5-mini"}
+    assert decode_span(chat | attributes)["service_tier"] == tier

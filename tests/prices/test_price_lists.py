@@ -76,7 +76,7 @@ def test_a_table_of_models_gives_all_parts_and_tiers(book: Book) -> None:
     entry.import_list(settings, file, Wanted(dated=DAY, models="claude-sonnet-4-5"))
     entry.import_list(settings, file, Wanted(dated=DAY, models="gemini/gemini-2.5-pro"))
 
-    sonnet, base, tier = own(settings).tokens
+    sonnet, base, tier = (row for row in own(settings).tokens if row.price.service_tier is None)
     assert [
         None if usd is None else usd * 1_000_000
         for usd in (sonnet.price.input_usd, sonnet.price.cache_read_usd, sonnet.price.cache_write_usd,
@@ -89,7 +89,13 @@ def test_a_table_of_models_gives_all_parts_and_tiers(book: Book) -> None:
         tier.price.input_usd,
         tier.price.output_usd * 2,
     )
-    assert own(settings).for_model({"gemini"}, "gemini/gemini-2.5-pro") == [base.price, tier.price]
+    assert own(settings).for_model({"gemini"}, "gemini/gemini-2.5-pro")[:2] == [base.price, tier.price]
+    batch = next(row for row in own(settings).tokens if row.price.service_tier == "batch")
+    assert (batch.pattern, batch.price.input_usd * 2, batch.price.output_usd * 2) == (
+        sonnet.pattern,
+        sonnet.price.input_usd,
+        sonnet.price.output_usd,
+    )
     assert own(settings).for_model({"azure"}, "gemini-2.5-pro") == []
 
 

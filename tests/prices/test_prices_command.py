@@ -47,10 +47,28 @@ def test_an_added_price_is_listed_with_what_it_replaces(type_in: Type) -> None:
 
     rows = json.loads(type_in("prices", "list", "gpt-4o", "-f", "json").stdout)
 
-    assert [(row["input_usd_per_mtok"], row["price_source"][:12], row["until_at"]) for row in rows] == [
+    ordinary = [row for row in rows if row["holds_for"] is None]
+    assert [(row["input_usd_per_mtok"], row["price_source"][:12], row["until_at"]) for row in ordinary] == [
         (2.5, "genai-prices", "2026-11-01T00:00:00Z"),
         (1.5, "deal", None),
     ]
+
+
+def test_a_tier_is_listed_at_its_published_share_and_the_users_row_wins(type_in: Type) -> None:
+    """Batch costs half where nobody says more; a row of the user's for a tier holds for that tier alone."""
+    type_in(
+        *("prices", "add", "gpt-4o", "--service-tier", "priority", "--input", "4.25", "--output", "17"),
+        *("--from", "2026-11-01", "--source", "deal"),
+    )
+
+    rows = json.loads(type_in("prices", "list", "gpt-4o", "-f", "json").stdout)
+
+    assert {row["holds_for"]: row["input_usd_per_mtok"] for row in rows} == {
+        None: 2.5,
+        "service tier batch": 1.25,
+        "service tier flex": 1.25,
+        "service tier priority": 4.25,
+    }
 
 
 def test_a_card_is_listed_with_those_it_is_compared_with(type_in: Type) -> None:

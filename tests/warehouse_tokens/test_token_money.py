@@ -23,6 +23,8 @@ BOOK = {
             "model": "cached", "from": DAY, "input_usd_per_mtok": 10, "cache_read_usd_per_mtok": 1,
             "cache_write_usd_per_mtok": 12.5, "cache_write_1h_usd_per_mtok": 20, "output_usd_per_mtok": 50,
         },
+        {"model": "plain", "from": DAY, "service_tier": "priority", "input_usd_per_mtok": 3,
+         "output_usd_per_mtok": 15},
         {"model": "halves", "from": DAY, "input_usd_per_mtok": "0.0000005", "output_usd_per_mtok": 0},
     ]
 }  # fmt: skip
@@ -71,6 +73,16 @@ CASES: Mapping[str, list[Row]] = {
         llm("call", 1, 2, tokens=(130_213, 100), model_requested="claude-sonnet-4-5", provider="anthropic",
             cache_read_tokens=128_955, cache_write_tokens=1253)
     ],
+    "batch": [
+        llm("call", 1, 2, tokens=(1000, 100), model_requested="claude-sonnet-4-5", provider="anthropic",
+            service_tier="batch")
+    ],
+    "tier of the user": [
+        llm("call", 1, 2, tokens=(1000, 100), model_requested="plain", service_tier="priority")
+    ],
+    "tier without a price": [
+        llm("call", 1, 2, tokens=(1000, 100), model_requested="plain", service_tier="flex")
+    ],
 }  # fmt: skip
 
 
@@ -107,6 +119,9 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
         ("own GPUs", 0),
         ("catalogue base", 200_000 * 3),
         ("catalogue tier", 200_001 * 6),
+        ("batch", (1000 * 3 + 100 * 15) / Decimal(2)),
+        ("tier of the user", 1000 * 3 + 100 * 15),
+        ("tier without a price", None),
         ("inclusive cache", 5 * 3 + 128_955 * Decimal("0.3") + 1253 * Decimal("3.75") + 100 * 15),
     ],
 )
@@ -122,6 +137,13 @@ def test_a_call_costs_its_tokens_at_the_price_of_its_time(
 def test_a_part_without_a_price_is_told(seen: Seen) -> None:
     """Cache reads that no price names cost what input costs, and the source says so."""
     assert seen.steps["reads at the input price"]["call"]["price_source"].endswith("at the input price")
+
+
+def test_a_tier_says_what_share_it_was_sold_at(seen: Seen) -> None:
+    """The source of a batch price names the share and whose it is."""
+    source = seen.steps["batch"]["call"]["price_source"]
+
+    assert "batch at 0.5 of it (published batch discount" in source
 
 
 def test_half_a_unit_goes_to_the_even_one(seen: Seen) -> None:

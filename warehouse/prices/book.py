@@ -11,6 +11,7 @@ from warehouse.prices import catalogue, gpu_book, gpu_list, user_file
 from warehouse.prices.compose import compose
 from warehouse.prices.put import insert
 from warehouse.prices.rows import TokenPrice
+from warehouse.prices.tiers import ordinary, shares, with_tiers
 from warehouse.queries import query
 
 _USD = pa.decimal128(38, 18)
@@ -19,6 +20,7 @@ _TOKEN_SCHEMA = pa.schema(
         ("price_id", pa.string()),
         ("known_ns", pa.int64()),
         ("model", pa.string()),
+        ("service_tier", pa.string()),
         ("from_ns", pa.int64()),
         ("to_ns", pa.int64()),
         ("day_from_s", pa.int32()),
@@ -80,7 +82,7 @@ def _add_name(
         "select 1 from token_prices where known_ns = ? and model = ? limit 1", [known_ns, name]
     ).fetchone()
     if have is None:
-        rows = compose(listed[1] if listed else [], mine)
+        rows = with_tiers(name, compose(listed[1] if listed else [], ordinary(mine)), mine)
         insert(connection, "token_prices", _TOKEN_SCHEMA, [_token_row(known_ns, name, row) for row in rows])
 
 
@@ -98,6 +100,7 @@ def _token_row(known_ns: int, name: str, row: TokenPrice) -> dict[str, object]:
         row.prompt_from_tokens,
         row.input_usd,
         row.output_usd,
+        *([row.service_tier] if row.service_tier else []),
     )
     price_id = hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
     return {"price_id": price_id, "known_ns": known_ns, "model": name, **row._asdict()}
@@ -107,6 +110,7 @@ def _digest(file: Path | None) -> str:
     """Digest everything that prices are made of: the lists we ship and the user's file."""
     digest = hashlib.sha256(repr(gpu_list.read()).encode())
     digest.update(catalogue.edition().encode())
+    digest.update(repr(shares()).encode())
     if file is not None:
         digest.update(file.read_bytes())
     return digest.hexdigest()

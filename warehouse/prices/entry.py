@@ -135,6 +135,7 @@ def _token_key(row: user_file.OwnTokenPrice) -> tuple[object, ...]:
         row.provider,
         row.pattern,
         price.from_ns,
+        price.service_tier,
         price.prompt_from_tokens,
         price.day_from_s,
         price.day_to_s,

@@ -10,6 +10,7 @@ from taximeter.settings import Settings
 from warehouse.prices import catalogue, gpu_force, gpu_list, user_file
 from warehouse.prices.compose import compose
 from warehouse.prices.rows import PER_MILLION, GpuPrice, TokenPrice
+from warehouse.prices.tiers import ordinary, with_tiers
 
 _USD = pa.decimal128(38, 12)
 _SCHEMA = pa.schema(
@@ -62,7 +63,8 @@ def _tokens(own: user_file.UserPrices, name: str | None) -> Iterator[dict[str, o
         listed = catalogue.find(provider or None, model)
         mine_too = own.for_model(catalogue.sellers(provider or None, model), model)
         shown = listed[0] if listed else name
-        for price in compose(listed[1] if listed else [], mine_too):
+        prices = compose(listed[1] if listed else [], ordinary(mine_too))
+        for price in with_tiers(shown, prices, mine_too):
             yield _token_row(shown, provider or None, price)
 
 
@@ -109,6 +111,8 @@ def _gpu_row(row: GpuPrice) -> dict[str, object]:
 
 
 def _parts(row: TokenPrice) -> Iterator[str]:
+    if row.service_tier:
+        yield f"service tier {row.service_tier}"
     if row.prompt_from_tokens or row.prompt_to_tokens:
         high = f" up to {row.prompt_to_tokens - 1:,}" if row.prompt_to_tokens else ""
         yield f"prompts from {row.prompt_from_tokens:,}{high} tokens"

@@ -18,6 +18,7 @@ _PARTS = {
     "output": "output_cost_per_token",
 }
 _TIER = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
+_SERVICE_TIERS = {"": None, "_batches": "batch", "_flex": "flex", "_priority": "priority"}
 _TEXT_MODES = {"chat", "completion", "responses", "embedding"}
 
 
@@ -78,17 +79,21 @@ def _rows(name: str, entry: Mapping[str, Any], dated: str, source: str) -> Itera
     provider = entry.get("litellm_provider")
     head = {"model": name.removeprefix(f"{provider}/"), "provider": provider, "from": dated, "source": source}
     starts = sorted(int(match[1]) * 1_000 for key in entry if (match := _TIER.fullmatch(key)))
-    for start in [0, *starts]:
-        suffix = f"_above_{start // 1_000}k_tokens" if start else ""
-        usd = {
-            f"{part}_usd_per_mtok": _per_million(entry.get(key + suffix, entry.get(key)))
-            for part, key in _PARTS.items()
-        }
-        if usd["output_usd_per_mtok"] is None:
-            usd["output_usd_per_mtok"] = "0"
-        # A tier above 200,000 tokens holds from 200,001 on, for the whole prompt.
-        tier: dict[str, object] = {"prompt_from_tokens": start + 1} if start else {}
-        yield {**head, **tier, **{key: price for key, price in usd.items() if price is not None}}
+    for mark, service_tier in _SERVICE_TIERS.items():
+        if not isinstance(entry.get(_PARTS["input"] + mark), Decimal):
+            continue
+        sold: dict[str, object] = {"service_tier": service_tier} if service_tier else {}
+        for start in [0, *starts]:
+            size = f"_above_{start // 1_000}k_tokens" if start else ""
+            usd = {
+                f"{part}_usd_per_mtok": _per_million(entry.get(key + size + mark, entry.get(key + mark)))
+                for part, key in _PARTS.items()
+            }
+            if usd["output_usd_per_mtok"] is None:
+                usd["output_usd_per_mtok"] = "0"
+            # A tier above 200,000 tokens holds from 200,001 on, for the whole prompt.
+            tier: dict[str, object] = {"prompt_from_tokens": start + 1} if start else {}
+            yield {**head, **sold, **tier, **{key: price for key, price in usd.items() if price is not None}}
 
 
 def _per_million(usd: Decimal | None) -> str | None:

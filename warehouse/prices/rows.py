@@ -22,6 +22,7 @@ class TokenPrice(NamedTuple):
     output_usd: Decimal
     source: str
     is_user_row: bool
+    service_tier: str | None = None  # batch, flex, priority ...; none: the ordinary one
 
 
 class GpuPrice(NamedTuple):

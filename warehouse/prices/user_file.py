@@ -2,7 +2,7 @@
 
 tokens: model (a glob), provider, from, source, and input, output, cache_read, cache_write, cache_write_1h,
   each with _usd_per_mtok. Where a row holds for a part only: prompt_from_tokens, prompt_to_tokens (the whole
-  prompt, half-open), day_from, day_to (UTC, half-open).
+  prompt, half-open), day_from, day_to (UTC, half-open), service_tier (batch, flex, priority).
 gpus: sku, provider, region, kind, from, source, usd_per_gpu_hour, discount_ratio, and default: false for a
   row that is kept to compare with and prices no card.
 """
@@ -24,7 +24,8 @@ from warehouse.prices.user_sets import find_fault
 
 _PARTS = ("input", "cache_read", "cache_write", "cache_write_1h", "output")
 _TOKEN_KEYS = {
-    "model", "provider", "from", "source", "prompt_from_tokens", "prompt_to_tokens", "day_from", "day_to",
+    "model", "provider", "from", "source", "service_tier",
+    "prompt_from_tokens", "prompt_to_tokens", "day_from", "day_to",
     *(f"{part}_usd_per_mtok" for part in _PARTS),
 }  # fmt: skip
 _GPU_KEYS = {
@@ -102,10 +103,11 @@ def _read(document: Any) -> UserPrices:
         message = "it holds the lists tokens and gpus and nothing else"
         raise ValueError(message)
     tokens = [_token(row) for row in document.get("tokens") or []]
-    together: dict[tuple[str | None, str, int], list[TokenPrice]] = {}
+    together: dict[tuple[str | None, str, str | None, int], list[TokenPrice]] = {}
     for row in tokens:
-        together.setdefault((row.provider, row.pattern, row.price.from_ns), []).append(row.price)
-    for (_, pattern, _), prices in together.items():
+        key = (row.provider, row.pattern, row.price.service_tier, row.price.from_ns)
+        together.setdefault(key, []).append(row.price)
+    for (_, pattern, _, _), prices in together.items():
         if fault := find_fault(prices):
             message = f"{pattern}: {fault}"
             raise ValueError(message)
@@ -136,6 +138,7 @@ def _token(row: Any) -> OwnTokenPrice:
         output_usd=user_values.price(row["output_usd_per_mtok"], row) / PER_MILLION,
         source=str(row.get("source") or NO_SOURCE),
         is_user_row=True,
+        service_tier=str(row["service_tier"]).lower() if row.get("service_tier") else None,
     )
     return OwnTokenPrice(row.get("provider"), str(row["model"]), price)
 

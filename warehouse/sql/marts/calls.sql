@@ -34,6 +34,7 @@ select
     arg_max(s.provider, v.rank) filter (where s.role = 'gateway') as gateway_provider,
     arg_min(s.model_requested, v.rank) as model_requested,
     arg_min(s.model_response, v.rank) as model_response,
+    arg_min(s.service_tier, v.rank) as service_tier,
     arg_min(s.agent_name, v.rank) as agent_name,
     arg_min(s.agent_id, v.rank) as agent_id,
     arg_min(s.input_tokens, v.rank) as input_tokens,

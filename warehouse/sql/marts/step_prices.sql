@@ -1,6 +1,6 @@
 -- grain: one row per counted model call or embedding row and reading of its input (two where the source is ambiguous)
 -- inputs: step_figures, task_spans, step_deployments, price_state, price_editions_before, price_names, token_prices
--- law: priced by its own start and the whole prompt of the reading, in the edition that priced it first; the newest
+-- law: priced by its own service tier, its own start and the whole prompt of the reading, in the edition that priced it first; the newest
 --      prices what none did, or what that edition has no price for. A part without a price of its own costs what
 --      input costs, and source says so. Steps on own GPUs and cached answers pay for no tokens. No price is null
 create or replace temp table step_prices as
@@ -43,6 +43,7 @@ named as (
         f.start_ns // 1000000000 % 86400 as second_of_day,
         f.cache_read_tokens,
         f.cache_write_tokens,
+        f.service_tier,
         -- A pair of provider and model that no span named is looked up by the model alone, if all agree on it.
         coalesce(
             n.priced_as,
@@ -86,6 +87,7 @@ priced as (
         on
             n.known_ns = t.known_ns
             and n.priced_as = t.model
+            and n.service_tier is not distinct from t.service_tier
             and n.start_ns >= t.from_ns
             and (t.to_ns is null or n.start_ns < t.to_ns)
             and coalesce(n.input_tokens, 0) >= t.prompt_from_tokens

@@ -78,6 +78,7 @@ select
     l.round,
     f.provider,
     coalesce(f.model_response, f.model_requested) as model,
+    f.service_tier,
     d.deployment,
     d.replica,
     case

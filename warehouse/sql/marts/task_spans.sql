@@ -42,6 +42,7 @@ select
     s.model_requested,
     s.model_response,
     s.response_id,
+    s.service_tier,
     s.agent_name,
     s.agent_id,
     s.session_id,

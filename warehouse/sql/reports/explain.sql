@@ -150,6 +150,7 @@ select
     p.paid_by,
     p.price_id,
     t.model as priced_as,
+    p.service_tier,
     make_timestamp(t.from_ns // 1000) as price_from_at,
     t.prompt_from_tokens as tier_from_tokens,
     t.prompt_to_tokens as tier_to_tokens,

@@ -60,6 +60,7 @@ listed as (
         on
             n.known_ns = t.known_ns
             and n.priced_as = t.model
+            and t.service_tier is null
             and v.start_ns >= t.from_ns
             and (t.to_ns is null or v.start_ns < t.to_ns)
             and v.input_tokens >= t.prompt_from_tokens

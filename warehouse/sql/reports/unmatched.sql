@@ -21,6 +21,7 @@ where
     steps.counted
     and steps.kind in ('llm', 'embedding')
     and steps.token_cost_usd is null
+    and steps.price_source is null
     and coalesce(deployments.gpus, 0) = 0
     and steps.start_ns >= $since_ns
     and steps.start_ns < $until_ns

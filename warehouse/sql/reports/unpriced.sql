@@ -1,9 +1,10 @@
--- grain: provider x model that no price is known for
+-- grain: provider x model x service tier that no price is known for
 -- inputs: steps
 -- law: none of its tokens is in any cost; the day its price is entered it leaves this list
 select
     provider,
     model,
+    service_tier,
     count(*) as steps,
     count(distinct task_id) as tasks,
     sum(input_tokens)::bigint as input_tokens,
@@ -20,5 +21,5 @@ where
     and input_tokens is not null
     and start_ns >= $since_ns
     and start_ns < $until_ns
-group by provider, model
-order by tokens desc, model, provider
+group by provider, model, service_tier
+order by tokens desc, model, provider, service_tier

@@ -20,6 +20,7 @@ create table steps (
     round integer,
     provider varchar,
     model varchar, -- as answered, else as asked
+    service_tier varchar, -- batch, flex, priority ...: sold at another price; null is the ordinary one
     deployment varchar,
     replica varchar,
     paid_by varchar, -- tokens, gpu or nothing (tools, cached answers)

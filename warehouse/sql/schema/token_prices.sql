@@ -6,6 +6,7 @@ create table token_prices (
     price_id varchar not null,
     known_ns bigint not null, -- the edition: price_state.made_ns
     model varchar not null,
+    service_tier varchar, -- null is the ordinary one
     from_ns bigint not null,
     to_ns bigint,
     prompt_from_tokens bigint not null,
