@@ -18,6 +18,7 @@ TWO_CALLS = [
 ]
 POST = {"role": "transport", "parent": "call"}
 LIFETIME = {"parent": "crew", "rollup": "cumulative"}
+LIFELONG = {"rollup": "cumulative", "agent_id": "a"}
 
 CASES: Mapping[str, list[Row]] = {
     "sum": [agent("agent", 0, 9, input_tokens=113, output_tokens=11, rollup="sum"), *TWO_CALLS],
@@ -49,6 +50,31 @@ CASES: Mapping[str, list[Row]] = {
         agent("first", 1, 3, **LIFETIME, agent_id="a", input_tokens=100, output_tokens=10),
         agent("again", 4, 6, **LIFETIME, agent_id="a", input_tokens=250, output_tokens=30),
         agent("other", 4, 6, **LIFETIME, agent_id="b", input_tokens=40, output_tokens=4),
+    ],
+    "cumulative, first task": [
+        agent("a", 1, 3, **LIFELONG, session_id="s", input_tokens=100, output_tokens=10),
+    ],
+    "cumulative, next task": [
+        agent("a", 4, 6, **LIFELONG, session_id="s", input_tokens=250, output_tokens=30),
+    ],
+    "cumulative, another session": [
+        agent("a", 7, 8, **LIFELONG, session_id="t", input_tokens=260, output_tokens=31),
+    ],
+    "sent live and exported again": [
+        agent("agent", 0, 9),
+        llm("call", 1.2345678, 2.3456789, parent="agent", tokens=(10, 2)),
+        llm("call", 1.234, 2.345, parent="agent", tokens=(10, 2), cache_read_tokens=4),
+    ],
+    "ids used again": [
+        agent("agent", 0, 9),
+        llm("call", 1, 2, parent="agent", tokens=(10, 2)),
+        llm("call", 3, 4, parent="agent", tokens=(10, 2)),
+    ],
+    "program that names no agent": [llm("chat gpt-4o", 1, 2, tokens=(10, 2), service_name="billing-bot")],
+    "program without a name": [llm("chat", 1, 2, tokens=(10, 2), service_name="unknown_service:python")],
+    "agent with a span of its operation": [
+        agent("invoke_agent coder", 0, 9, agent_name="coder", service_name="fleet"),
+        llm("call", 1, 2, parent="invoke_agent coder", tokens=(10, 2)),
     ],
     "twin": [
         llm("outer", 0, 2, tokens=(1000, 100)),
@@ -299,6 +325,30 @@ def test_a_roll_up_that_is_the_only_source_is_marked(seen: Seen) -> None:
         None,
         None,
     )
+
+
+def test_a_lifetimes_figure_counts_by_difference_in_every_task_of_the_session(seen: Seen) -> None:
+    """What an earlier task of the session had told is not told again; another session starts anew."""
+    totals = {case: seen.tasks[case]["total_tokens"] for case in CASES if case.startswith("cumulative, ")}
+
+    assert totals == {
+        "cumulative, first task": 110,
+        "cumulative, next task": 280 - 110,
+        "cumulative, another session": 291,
+    }
+
+
+def test_a_span_that_is_exported_again_with_coarser_times_counts_once(seen: Seen) -> None:
+    """An export cuts times to milliseconds; ids with a start in another millisecond are another call."""
+    assert seen.figures("sent live and exported again", "llm_calls", "total_tokens") == (1, 12)
+    assert seen.figures("ids used again", "llm_calls", "total_tokens") == (2, 24)
+
+
+def test_a_task_is_named_by_its_agent(seen: Seen) -> None:
+    """Name and agent are the agent's own; where nobody names one, the program that sent the spans is it."""
+    assert seen.figures("agent with a span of its operation", "name", "agent") == ("coder", "coder")
+    assert seen.figures("program that names no agent", "name", "agent") == ("chat gpt-4o", "billing-bot")
+    assert seen.figures("program without a name", "agent") == (None,)
 
 
 def test_a_tool_call_counts_once(seen: Seen) -> None:

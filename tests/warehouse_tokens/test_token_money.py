@@ -146,6 +146,18 @@ def test_a_tier_says_what_share_it_was_sold_at(seen: Seen) -> None:
     assert "batch at 0.5 of it (published batch discount" in source
 
 
+def test_only_what_no_price_knows_is_unmatched(tmp_path: Path) -> None:
+    """A failed try of a priced model told no usage: its cost is unknown, but not for want of a price."""
+    failed = llm("failed", 1, 2, parent="agent", model_requested="plain", status="error", error_type="429")
+    cases = {"tries": [agent("agent", 0, 9), failed, *CASES["unpriced"][2:]]}
+    with store(tmp_path / "data", make_settings(tmp_path)) as warehouse:
+        load(warehouse, cases)
+        warehouse.refresh(LATER_NS)
+        rows = warehouse.report("unmatched").to_pylist()
+
+    assert [(row["model"], row["calls"]) for row in rows] == [("our-own-model", 1)]
+
+
 def test_half_a_unit_goes_to_the_even_one(seen: Seen) -> None:
     """Costs round half to even at 1e-12 USD."""
     assert seen.figures("half to even", "token_cost_usd") == (Decimal(0),)

@@ -1,11 +1,35 @@
 -- grain: one row per span that carries usage and sums up others: an agent, a wrapper, a call above several calls
--- inputs: task_spans, span_tree, call_views, calls
+-- inputs: task_spans, span_tree, call_views, calls, spans
 -- law: Its usage is read only if nothing below it has usage that is read; then it is the only
 --      source, and the number of calls is unknown unless calls without usage stand below it. A cumulative figure
---      counts by its difference to the agent's figure before. excess_tokens is what a declared sum says beyond its
+--      counts by its difference to the agent's figure before, in the task, else in an earlier task of its session. excess_tokens is what a declared sum says beyond its
 --      parts; above is the nearest such span above
 create or replace temp table rollup_usage as
 with recursive
+sessions_before as (
+    select
+        c.node,
+        arg_max(struct_pack(
+            input_tokens := p.input_tokens,
+            output_tokens := p.output_tokens,
+            cache_read_tokens := p.cache_read_tokens,
+            cache_write_tokens := p.cache_write_tokens,
+            cache_write_1h_tokens := p.cache_write_1h_tokens,
+            reasoning_tokens := p.reasoning_tokens
+        ), (p.end_ns, p.start_ns, p.filled, p.row_hash)) as earlier
+    from task_spans as c
+    inner join spans as p
+        on
+            p.session_id = c.session_id
+            and p.tenant is not distinct from c.tenant
+            and p.rollup = 'cumulative'
+            and coalesce(p.agent_id, p.agent_name) = coalesce(c.agent_id, c.agent_name)
+            and p.end_ns <= c.start_ns
+            and p.trace_id <> c.trace_id
+    where c.rollup = 'cumulative'
+    group by c.node
+),
+
 sums as (
     select
         s.node,
@@ -20,20 +44,24 @@ sums as (
         s.cache_write_tokens,
         s.cache_write_1h_tokens,
         s.reasoning_tokens,
-        lag(struct_pack(
-            input_tokens := s.input_tokens,
-            output_tokens := s.output_tokens,
-            cache_read_tokens := s.cache_read_tokens,
-            cache_write_tokens := s.cache_write_tokens,
-            cache_write_1h_tokens := s.cache_write_1h_tokens,
-            reasoning_tokens := s.reasoning_tokens
-        )) over (
-            partition by s.task_id, s.rollup, coalesce(s.agent_id, s.agent_name, s.step_id)
-            order by s.end_ns, s.node
+        coalesce(
+            lag(struct_pack(
+                input_tokens := s.input_tokens,
+                output_tokens := s.output_tokens,
+                cache_read_tokens := s.cache_read_tokens,
+                cache_write_tokens := s.cache_write_tokens,
+                cache_write_1h_tokens := s.cache_write_1h_tokens,
+                reasoning_tokens := s.reasoning_tokens
+            )) over (
+                partition by s.task_id, s.rollup, coalesce(s.agent_id, s.agent_name, s.step_id)
+                order by s.end_ns, s.node
+            ),
+            b.earlier
         ) as earlier
     from task_spans as s
     inner join span_tree as t on s.node = t.node
     left join call_views as v on s.node = v.node
+    left join sessions_before as b on s.node = b.node
     where s.has_usage and (s.role in ('agent', 'wrapper') or v.is_rollup)
 ),
 

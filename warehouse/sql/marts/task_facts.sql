@@ -39,10 +39,17 @@ gathered as (
     select
         p.task_id,
         list(distinct p.trace_id order by p.trace_id) as trace_ids,
-        coalesce(arg_min(p.name, p.node) filter (where p.is_root), arg_min(p.name, p.node)) as name,
+        -- A root agent's own name says more than its span's, which begins with the operation.
+        coalesce(
+            arg_min(coalesce(case when p.role = 'agent' then p.agent_name end, p.name), p.node)
+                filter (where p.is_root),
+            arg_min(p.name, p.node)
+        ) as name,
         coalesce(
             arg_min(p.agent_name, p.height * 1000000000 + p.node) filter (where p.role = 'agent'),
-            arg_min(p.agent_name, p.height * 1000000000 + p.node)
+            arg_min(p.agent_name, p.height * 1000000000 + p.node),
+            -- Where no span names an agent, the program that sent the spans is it.
+            arg_min(p.service_name, p.node) filter (where not starts_with(p.service_name, 'unknown_service'))
         ) as agent,
         arg_min(p.task_type, p.node) as task_type,
         arg_min(p.tenant, p.node) as tenant,

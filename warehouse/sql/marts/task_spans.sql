@@ -1,7 +1,8 @@
 -- grain: one row per span of a touched task: of several versions the one that counts
 -- inputs: touched_traces, told_logs, spans
--- law: a log row whose call a span tells is left out; the latest end wins, then more filled fields, then the newer decoder, then the content hash; the same ids
---      with another start are another span. node numbers the spans of a task in order of start: every tie that
+-- law: a log row whose call a span tells is left out; the latest end wins, then more filled fields, then the newer
+--      decoder, then the content hash; the same ids with a start in another millisecond are another span (an export
+--      may have cut the start that was sent live to whole milliseconds). node numbers the spans of a task in order of start: every tie that
 --      a later model meets is broken by it, so that the order of arrival cannot matter
 create or replace temp table task_spans as
 with chosen as (
@@ -14,7 +15,7 @@ with chosen as (
         and s.rowid not in (select l.row_id from told_logs as l)
     qualify
         row_number() over (
-            partition by s.trace_id, s.span_id, s.start_ns
+            partition by s.trace_id, s.span_id, s.start_ns // 1000000
             order by s.end_ns desc nulls last, s.filled desc nulls last, s.decoder_version desc, s.row_hash desc
         ) = 1
 )
@@ -36,6 +37,7 @@ select
     coalesce(s.status, 'unset') as status,
     s.error_type,
     s.tenant,
+    s.service_name,
     s.role,
     s.operation,
     s.provider,
