@@ -146,7 +146,7 @@ def reprice(
 ) -> None:
     """Price the past again by today's price book: shows what changes, per model and card; --yes writes it.
 
-    Needs the data folder for itself: stop `taximeter up` first.
+    Where `taximeter up` runs, it does the work, by the price file of its own settings.
 
     Examples: taximeter reprice --since 2026-11-01;  taximeter reprice --since 7d --until 1d --yes
     """

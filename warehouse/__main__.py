@@ -7,10 +7,12 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
 
 from taximeter import settings as settings_file
 from taximeter.clock import SYSTEM_CLOCK
@@ -19,13 +21,14 @@ from taximeter.layout import DataFolder
 from taximeter.say import say
 from taximeter.settings import Settings
 from warehouse.access import Access, read_access
-from warehouse.api import build_app
+from warehouse.api import Repricing, build_app
 from warehouse.health import tell_health
 from warehouse.keeper import Keeper
 from warehouse.load import write_loaded
 from warehouse.migrate import migrate
 from warehouse.owner import open_for_writing
 from warehouse.reading import Reader
+from warehouse.reprice import Span, reprice
 from warehouse.server import answering
 
 
@@ -62,6 +65,7 @@ def serve(settings: Settings, access: Access) -> None:
             Reader(connection, SYSTEM_CLOCK),
             access,
             lambda: tell_health(keeper.progress, folder, SYSTEM_CLOCK),
+            lambda asked: keeper.errands.ask(_repricing(asked, settings)),
         )
         with (
             _signals(stop),
@@ -71,6 +75,18 @@ def serve(settings: Settings, access: Access) -> None:
             say(f"taximeter warehouse: ready at {url}")
             while not stop.wait(keeper.turn()):
                 pass
+
+
+def _repricing(asked: Repricing, settings: Settings) -> Callable[[DuckDBPyConnection], pa.Table]:
+    """Read what is asked before it waits for its turn.
+
+    Raises:
+        BadInputError: an instant is none.
+    """
+    span = Span.read(asked.since, asked.until, SYSTEM_CLOCK.now_ns())
+    return lambda connection: reprice(
+        connection, settings, SYSTEM_CLOCK, since_ns=span.since_ns, until_ns=span.until_ns, write=asked.write
+    )
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -24,6 +24,7 @@ class Access(NamedTuple):
 
     readers: tuple[str, ...]
     others: tuple[str, ...]
+    admins: tuple[str, ...] = ()
 
     def check(self, authorization: str | None, host: str | None) -> None:
         """Let a request pass.
@@ -51,6 +52,19 @@ class Access(NamedTuple):
         message = "a token is needed: Authorization: Bearer ..."
         raise UnauthorizedError(message)
 
+    def check_admin(self, authorization: str | None, host: str | None) -> None:
+        """Let a request pass that changes figures: as `check`, and a token must be an admin's.
+
+        Raises:
+            UnauthorizedError: a token is needed.
+            ForbiddenError: this token may not change anything, or this is not our host name.
+        """
+        self.check(authorization, host)
+        given = (authorization or "").partition(" ")[2]
+        if self.readers and not any(same_secret(given, token) for token in self.admins):
+            message = "this token may not change figures; it needs the scope admin"
+            raise ForbiddenError(message)
+
 
 def read_access(settings: Settings) -> Access:
     """Read the tokens that the settings name.
@@ -63,23 +77,24 @@ def read_access(settings: Settings) -> Access:
     others = tuple(
         read_secret(token.env) for token in settings.tokens if not _READ_SCOPES & set(token.scopes)
     )
+    admins = tuple(read_secret(token.env) for token in settings.tokens if "admin" in token.scopes)
     if not readers and not is_loopback(settings.warehouse.host):
         message = (
             f"the warehouse would listen on {settings.warehouse.host} for everybody; "
             "name a token in the settings first: tokens: [{env: TAXIMETER_TOKEN, scopes: [read, write]}]"
         )
         raise UnsafeBindError(message)
-    return Access(readers, others)
+    return Access(readers, others, admins)
 
 
-def read_token(settings: Settings) -> str | None:
-    """Read the first token that may read reports, to ask a warehouse with; none where none is named.
+def read_token(settings: Settings, *, admin: bool = False) -> str | None:
+    """Read the first token that may read reports, or change figures, to ask a warehouse with; none for none.
 
     Raises:
         SettingsError: its variable is not set.
     """
     for token in settings.tokens:
-        if _READ_SCOPES & set(token.scopes):
+        if ({"admin"} if admin else _READ_SCOPES) & set(token.scopes):
             return read_secret(token.env)
     return None
 

@@ -4,8 +4,10 @@ from collections.abc import Awaitable, Callable
 from importlib.metadata import version
 from typing import Any
 
+import pyarrow as pa
 from fastapi import Depends, FastAPI, Request
 from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from taximeter.errors import BadInputError, BusyError, NotFoundError, TaximeterError
@@ -31,13 +33,27 @@ _ABOUT = {
 }
 
 
-def build_app(reader: Reader, access: Access, health: Callable[[], dict[str, Any]]) -> FastAPI:
+class Repricing(BaseModel):
+    """What `/v1/reprice` is asked: a range in the forms that reports take, and whether to keep the result."""
+
+    since: str
+    until: str | None = None
+    write: bool = False
+
+
+def build_app(
+    reader: Reader,
+    access: Access,
+    health: Callable[[], dict[str, Any]],
+    reprice: Callable[[Repricing], Awaitable[pa.Table]],
+) -> FastAPI:
     """Make the application.
 
     Args:
         reader: what answers reports.
         access: what a request must show; `/v1/health` needs nothing.
         health: tells how loading and refreshing go; called on the server's thread, so it must be quick.
+        reprice: prices a range again and tells what that changes.
     """
     app = FastAPI(
         title="Taximeter",
@@ -74,6 +90,13 @@ def build_app(reader: Reader, access: Access, health: Callable[[], dict[str, Any
             openapi_extra={"parameters": _parameters(report)},
         )(_named(answer, report.name))
     app.get("/v1/reports/{name}", dependencies=allowed, include_in_schema=False)(answer)
+
+    @app.post("/v1/reprice", response_class=Response)
+    async def price_again(asked: Repricing, request: Request) -> Response:
+        """Price the steps of a range by today's price book; tells what changes and keeps it if `write`."""
+        access.check_admin(request.headers.get("authorization"), request.url.hostname)
+        output = find_format(request.query_params.get("format", "json"))
+        return Response(output.write(await reprice(asked)), media_type=output.media_type)
 
     app.add_exception_handler(TaximeterError, _tell)
     app.add_exception_handler(HTTPException, _tell)

@@ -13,6 +13,7 @@ from taximeter.errors import TaximeterError
 from warehouse.parameters import Value
 
 TIMEOUT_S = 40.0
+REPRICE_TIMEOUT_S = 1_800.0
 # The warehouse stands on this machine or is named in the settings: a proxy of the environment is not meant.
 _OPENER = build_opener(ProxyHandler({}))
 
@@ -35,13 +36,17 @@ class Client:
         Raises:
             TaximeterError: the warehouse does not answer, or refuses; one line says why.
         """
-        content = self.report_bytes(name, "arrow", params)
-        try:
-            with pa.ipc.open_stream(content) as stream:
-                return stream.read_all()
-        except pa.ArrowException:
-            message = f"what answers at {self._url} is no warehouse"
-            raise TaximeterError(message) from None
+        return self._table(self.report_bytes(name, "arrow", params))
+
+    def reprice(self, since: Value, until: Value, *, write: bool) -> pa.Table:
+        """Have a range priced again; see `warehouse.reprice`. Waits until it is done.
+
+        Raises:
+            TaximeterError: the warehouse does not answer, or refuses; one line says why.
+        """
+        asked = {"since": str(since), "until": None if until is None else str(until), "write": write}
+        request = self._request("/v1/reprice?format=arrow", json.dumps(asked).encode())
+        return self._table(self._open(request, REPRICE_TIMEOUT_S))
 
     def report_bytes(self, name: str, output: str, params: dict[str, Value]) -> bytes:
         """Answer a report in a format of `warehouse.formats`.
@@ -59,11 +64,26 @@ class Client:
         except (TaximeterError, ValueError):
             return False
 
-    def _get(self, path: str) -> bytes:
-        headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
-        request = Request(self._url + path, headers=headers)  # noqa: S310 - the scheme was checked
+    def _table(self, content: bytes) -> pa.Table:
         try:
-            with _OPENER.open(request, timeout=self._timeout_s) as answer:
+            with pa.ipc.open_stream(content) as stream:
+                return stream.read_all()
+        except pa.ArrowException:
+            message = f"what answers at {self._url} is no warehouse"
+            raise TaximeterError(message) from None
+
+    def _get(self, path: str) -> bytes:
+        return self._open(self._request(path), self._timeout_s)
+
+    def _request(self, path: str, body: bytes | None = None) -> Request:
+        headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        return Request(self._url + path, body, headers)  # noqa: S310 - the scheme was checked
+
+    def _open(self, request: Request, timeout_s: float) -> bytes:
+        try:
+            with _OPENER.open(request, timeout=timeout_s) as answer:
                 content: bytes = answer.read()
         except HTTPError as error:
             with error:

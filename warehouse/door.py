@@ -18,9 +18,10 @@ from warehouse.inbox import waiting
 from warehouse.load import Summary, load_all, write_loaded
 from warehouse.migrate import migrate
 from warehouse.owner import open_for_reading, open_for_writing, read_server
-from warehouse.parameters import Value, parse_instant
+from warehouse.parameters import Value
 from warehouse.refresh import refresh
 from warehouse.reports import find_report, read_reports, run_report
+from warehouse.reprice import Span
 from warehouse.reprice import reprice as change_prices
 from warehouse.table_text import to_table
 
@@ -94,6 +95,8 @@ def reprice(
 ) -> pa.Table:
     """Price the steps of a range by today's price book, and tell what that changes; only `write` keeps it.
 
+    Where a server has the folder, it does that, by its own settings.
+
     Args:
         settings: whose price file holds.
         since: from when, in the forms that reports take: 7d, 2026-11-01, 2026-11-01T08:00Z.
@@ -102,22 +105,23 @@ def reprice(
         clock: what the range counts back from.
 
     Raises:
-        BusyError: a server has the folder; it must be stopped first.
-        TaximeterError: there is no data, or an instant is none.
+        TaximeterError: there is no data, an instant is none, or the server refuses.
     """
-    now_ns = clock.now_ns()
-    since_ns = parse_instant("since", since, now_ns)
-    until_ns = now_ns if until is None else parse_instant("until", until, now_ns)
+    span = Span.read(since, until, clock.now_ns())
     folder = DataFolder(settings.data)
     _require_data(folder)
     try:
         opened = _open_patiently(folder.make(), settings, clock)
-    except BusyError as error:
-        message = f"{error}; stop it, price again, and start it"
-        raise BusyError(message) from None
+    except BusyError:
+        if address := _served_at(folder, settings):
+            token = read_token(settings, admin=True)
+            return Client(address, token).reprice(span.since_ns, span.until_ns, write=write)
+        raise
     with opened as connection:
         _bring_up_to_date(connection, folder, settings, clock)
-        return change_prices(connection, settings, clock, since_ns=since_ns, until_ns=until_ns, write=write)
+        return change_prices(
+            connection, settings, clock, since_ns=span.since_ns, until_ns=span.until_ns, write=write
+        )
 
 
 def list_reports() -> str:

@@ -9,6 +9,7 @@ import duckdb
 from taximeter.clock import NS_PER_S, Clock
 from taximeter.layout import DataFolder
 from taximeter.settings import Settings
+from warehouse.errands import Errands
 from warehouse.inbox import waiting
 from warehouse.laws import check_laws, describe, keep_results
 from warehouse.load import load
@@ -81,10 +82,11 @@ class Keeper:
         self._laws_at_s = -math.inf
         self._flood = _Flood()
         self._broken: list[str] = []
+        self.errands = Errands()
         self.progress = Progress()
 
     def turn(self) -> float:
-        """Load what waits, refresh if that is due, and tell how many seconds may pass until the next turn.
+        """Load what waits, refresh if due, run errands; tell how many seconds may pass until the next turn.
 
         A failure is told and kept in `progress`; the next turn tries again.
 
@@ -94,6 +96,7 @@ class Keeper:
         try:
             self._load()
             self._refresh_if_due()
+            self.errands.do(self._connection)
         except _FATAL:
             raise
         except Exception as error:  # noqa: BLE001 - whatever one turn meets, the next one must come

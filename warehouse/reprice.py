@@ -5,15 +5,37 @@ Repricing takes that edition from the steps of a range, computes their tasks aga
 shown is what would be written, because it is the same computation, rolled back or committed.
 """
 
+from typing import NamedTuple
+
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
 from taximeter.clock import Clock
 from taximeter.settings import Settings
 from warehouse import prices
+from warehouse.parameters import Value, parse_instant
 from warehouse.prices import gpu_book
 from warehouse.queries import query
 from warehouse.refresh import compute
+
+
+class Span(NamedTuple):
+    """A range of instants, ns UTC, the end not included."""
+
+    since_ns: int
+    until_ns: int
+
+    @classmethod
+    def read(cls, since: Value, until: Value, now_ns: int) -> "Span":
+        """Read a range in the forms that reports take; no end is now.
+
+        Raises:
+            BadInputError: an instant is none.
+        """
+        return cls(
+            parse_instant("since", since, now_ns),
+            now_ns if until is None else parse_instant("until", until, now_ns),
+        )
 
 
 def reprice(

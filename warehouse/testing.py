@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,11 @@ import pyarrow.parquet as pq
 from duckdb import DuckDBPyConnection
 
 from taximeter.clock import ManualClock
+from taximeter.errors import BusyError
 from taximeter.layout import DataFolder
 from taximeter.settings import Settings
 from warehouse.access import Access
-from warehouse.api import build_app
+from warehouse.api import Repricing, build_app
 from warehouse.health import tell_health
 from warehouse.keeper import Progress
 from warehouse.laws import check_laws, describe
@@ -95,7 +97,13 @@ def store(path: Path, settings: Settings | None = None) -> Iterator[Store]:
 def serve(warehouse: Store, access: Access = OPEN, limits: Limits = LIMITS) -> Iterator[str]:
     """Answer HTTP from an open store, on any free loopback port; gives the URL."""
     reader = Reader(warehouse.connection, warehouse.clock, limits)
-    app = build_app(reader, access, lambda: tell_health(Progress(), warehouse.folder, warehouse.clock))
+
+    async def nobody_writes(asked: Repricing) -> pa.Table:
+        message = f"nobody writes here: {asked}"
+        raise BusyError(message)
+
+    health = partial(tell_health, Progress(), warehouse.folder, warehouse.clock)
+    app = build_app(reader, access, health, nobody_writes)
     with answering(app, "127.0.0.1", 0, lambda: None) as url:
         yield url
 
