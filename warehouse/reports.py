@@ -62,7 +62,15 @@ def run_report(
     Raises:
         BadInputError: a parameter that the report does not take, or a value that it cannot be.
     """
-    return cursor.execute(report.sql, bind(report, given, now_ns)).to_arrow_table()
+    values = bind(report, given, now_ns)
+    try:
+        return cursor.execute(report.sql, values).to_arrow_table()
+    except duckdb.InvalidInputException as error:
+        # What the SQL itself refuses begins with the report's name.
+        told = str(error).partition(f"{report.name}: ")
+        if not told[1]:
+            raise
+        raise BadInputError("".join(told[1:]).splitlines()[0]) from None
 
 
 def bind(report: Report, given: dict[str, Value], now_ns: int) -> dict[str, Value]:

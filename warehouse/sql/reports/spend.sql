@@ -1,9 +1,9 @@
--- grain: day x group
+-- grain: day x group; with per=range one row per group, its day null
 -- inputs: steps, tasks, step_gpu, task_waits, gpu_ledger, gpus, gpu_rates
 -- law: the days sum to the range in every zone, and every grouping to the same total. A cost is what is known of
 --      it, null where nothing is; unknown_costs counts what is missing. Idle money that no task of the grouping
 --      caused stands under the null group
--- params: group_by=all
+-- params: group_by=all, per=day
 with
 labels as (
     select
@@ -14,6 +14,7 @@ labels as (
             when 'task_type' then task_type
             when 'tenant' then tenant
             when 'session' then session
+            when 'user' then user_id
         end as label
     from tasks
 ),
@@ -31,8 +32,9 @@ tokens as (
             when 'task_type' then l.label
             when 'tenant' then l.label
             when 'session' then l.label
+            when 'user' then l.label
             else error('spend: group_by is one of all, model, provider, deployment, task, agent, task_type, tenant, '
-                || 'session')
+                || 'session, user')
         end as group_key,
         s.token_cost_usd,
         s.price_source
@@ -132,7 +134,11 @@ sourced as (
 )
 
 select
-    timezone($zone, make_timestamptz(t_ns // 1000))::date as day,
+    case $per
+        when 'day' then timezone($zone, make_timestamptz(t_ns // 1000))::date
+        when 'range' then null
+        else error('spend: per is day or range')
+    end as day,
     group_key,
     case when count(*) filter (where kind = 'token') > 0 then sum(cost_usd) filter (where kind = 'token') else 0 end
     ::decimal(38, 12) as token_cost_usd,
