@@ -17,6 +17,7 @@ NS = pa.int64()
 NUMBER = pa.float64()
 FLAG = pa.bool_()
 TEXTS = pa.list_(pa.string())
+COUNTS = pa.list_(pa.int64())
 USD = pa.decimal128(38, 12)
 
 DECODER_VERSION = 1
@@ -93,6 +94,7 @@ SPANS = pa.schema(
         ("input_hash", TEXT),
         ("output_hash", TEXT),
         ("message_hashes", TEXTS),  # one per input message, in order
+        ("message_bytes", COUNTS),  # their lengths, in the same order
         ("input_bytes", COUNT),
         ("output_bytes", COUNT),
         ("args_hash", TEXT),

@@ -62,6 +62,11 @@ def keyed_hash(key: bytes, value: Any) -> str:
     return hmac.digest(key, _bytes(dumped(value)), "sha256")[:_HASH_BYTES].hex()
 
 
+def size_bytes(value: Any) -> int:
+    """Length of the canonical text in UTF-8."""
+    return len(_bytes(dumped(value)))
+
+
 def shape(value: Any) -> Any:
     """Mask what differs from call to call though the call is the same: times, ids, numbers."""
     if isinstance(value, dict):

@@ -10,7 +10,16 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from collector.decode.canonical import Canonical, asks_for_tool, at_path, dumped, keyed_hash, parsed, shape
+from collector.decode.canonical import (
+    Canonical,
+    asks_for_tool,
+    at_path,
+    dumped,
+    keyed_hash,
+    parsed,
+    shape,
+    size_bytes,
+)
 from collector.decode.options import DecodeOptions
 from collector.decode.wanted import Wanted
 from collector.decode.wide import Seen, as_text
@@ -28,6 +37,7 @@ SCHEMA: dict[str, pl.DataType] = {
     "input_hash": pl.String(),
     "output_hash": pl.String(),
     "message_hashes": _HASHES,
+    "message_bytes": pl.List(pl.Int64()),
     "input_bytes": pl.Int64(),
     "output_bytes": pl.Int64(),
     "args_hash": pl.String(),
@@ -207,6 +217,7 @@ def _add_messages(kept: dict[str, Any], content: Canonical | None, key: bytes) -
     if not isinstance(messages, list):
         messages = [messages]
     kept["message_hashes"] = [keyed_hash(key, message) for message in messages]
+    kept["message_bytes"] = [size_bytes(message) for message in messages]
 
 
 def _add_definitions(kept: dict[str, Any], content: Canonical | None) -> None:

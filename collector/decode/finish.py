@@ -99,7 +99,11 @@ def _receipt(records: Sequence[Record]) -> pl.DataFrame:
 
 def _cell(name: str, dtype: pl.DataType) -> pl.Expr:
     column = pl.col(name)
-    text = column.list.join(_ROW_PART) if isinstance(dtype, pl.List) else column.cast(pl.String)
+    text = (
+        column.cast(pl.List(pl.String)).list.join(_ROW_PART)
+        if isinstance(dtype, pl.List)
+        else column.cast(pl.String)
+    )
     return text.fill_null(_NULL)
 
 

@@ -150,6 +150,7 @@ def test_each_input_message_has_its_hash() -> None:
     long = decode_span({**chat, "gen_ai.input.messages": json.dumps([first, second])})
     assert long["message_hashes"][:1] == short["message_hashes"]
     assert len(set(long["message_hashes"])) == 2
+    assert sum(long["message_bytes"]) == long["input_bytes"] - len("[,]")
 
 
 def test_spread_messages_are_put_in_the_order_of_their_numbers() -> None:

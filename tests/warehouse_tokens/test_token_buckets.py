@@ -30,7 +30,33 @@ def repeated(*deeds: str, **columns: object) -> list[Row]:
     return [*rows, llm("last", 50, 51, tokens=(1000, 7), **STOP)]
 
 
+def messages(*words: str) -> dict[str, object]:
+    """Messages of 2000 bytes each; a word stands for what one says."""
+    return {"message_hashes": list(words), "message_bytes": [2000] * len(words)}
+
+
 CASES: Mapping[str, list[Row]] = {
+    # Four bytes are a token: a document of its own each time, after the same instructions.
+    "one document after the other": [
+        agent("agent", 0, 9),
+        llm("first", 1, 2, tokens=(1000, 100), **messages("rules", "a"), **STOP),
+        llm("second", 3, 4, tokens=(1000, 100), **messages("rules", "b"), **STOP),
+    ],
+    "grown history": [
+        agent("agent", 0, 9),
+        llm("first", 1, 2, tokens=(1000, 100), **messages("rules", "a"), **ASKS),
+        llm("second", 3, 4, tokens=(1600, 100), **messages("rules", "a", "said", "result"), **STOP),
+    ],
+    "oldest dropped": [
+        agent("agent", 0, 9),
+        llm("first", 1, 2, tokens=(1500, 100), **messages("rules", "old", "a"), **ASKS),
+        llm("second", 3, 4, tokens=(2000, 100), **messages("rules", "a", "said", "result"), **STOP),
+    ],
+    "history kept by the server": [
+        agent("agent", 0, 9),
+        llm("first", 1, 2, tokens=(1000, 100), **messages("rules", "a"), **ASKS),
+        llm("second", 3, 4, tokens=(1600, 100), **messages("result"), **STOP),
+    ],
     "one call": [agent("agent", 0, 9), llm("only", 1, 2, tokens=(100, 30), tool_schema_tokens=40, **STOP)],
     "one thinking call": [llm("only", 1, 2, tokens=(100, 30), reasoning_tokens=20, finish_reason="stop")],
     "thread": [
@@ -175,6 +201,46 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
                 "fresh_later": 300 + 80 + 100,
                 "intermediate_output": 100 + 50,
                 "answer": 80,
+            },
+        ),
+        (
+            "one document after the other",
+            {
+                "first_prompt": 1000,
+                "resent_context": 500,
+                "fresh_later": 500,
+                "intermediate_output": 100,
+                "answer": 100,
+            },
+        ),
+        (
+            "grown history",
+            {
+                "first_prompt": 1000,
+                "resent_context": 1000 + 100,
+                "fresh_later": 500,
+                "intermediate_output": 100,
+                "answer": 100,
+            },
+        ),
+        (
+            "oldest dropped",
+            {
+                "first_prompt": 1500,
+                "resent_context": 2000 * 2 // 4 + 100,
+                "fresh_later": 900,
+                "intermediate_output": 100,
+                "answer": 100,
+            },
+        ),
+        (
+            "history kept by the server",
+            {
+                "first_prompt": 1000,
+                "resent_context": 1100,
+                "fresh_later": 500,
+                "intermediate_output": 100,
+                "answer": 100,
             },
         ),
         ("hand-over", {"first_prompt": 1000, "fresh_later": 700, "intermediate_output": 100, "answer": 50}),

@@ -54,6 +54,7 @@ select
     arg_min(s.queue_ns, v.rank) as queue_ns,
     arg_min(s.work_ns, v.rank) as work_ns,
     arg_min(s.finish_reason, v.rank) as finish_reason,
+    arg_min(s.messages, v.rank) as messages,
     bool_or(s.asked_tool) as asked_tool,
     bool_or(s.cached_answer) as cached_answer,
     arg_max(s.deployment, v.rank) as deployment,

@@ -77,6 +77,10 @@ select
     s.deployment,
     s.replica,
     s.input_hash,
+    case
+        when s.message_bytes is not null
+            then struct_pack(hashes := s.message_hashes, bytes := s.message_bytes)
+    end as messages,
     s.args_hash,
     coalesce(s.args_bytes + s.result_bytes, s.args_bytes, s.result_bytes) as payload_bytes,
     s.args_shape_hash,

@@ -64,6 +64,7 @@ create table spans (
     input_hash varchar,
     output_hash varchar,
     message_hashes varchar[],
+    message_bytes bigint[],
     input_bytes bigint,
     output_bytes bigint,
     args_hash varchar,
