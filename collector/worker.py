@@ -32,6 +32,8 @@ from warehouse.rows import SCHEMAS
 
 _LOG = logging.getLogger(__name__)
 _RETRY_S = 0.5
+# A block costs some 50 ms whatever is in it: after a small one, time is left in which the next may gather.
+_SMALL_S = 0.1
 
 _FIRST = Record("traces", "", 0, "", b"\x0a\x06\x12\x04\x12\x02\x2a\x00")  # one span without anything in it
 
@@ -73,10 +75,12 @@ class Worker:
     def run(self, until: int) -> None:
         """Decode and hand on every block up to the durable sequence `until`."""
         for block in read_blocks(self._folder.journal, self.done, until):
+            started_s = self._clock.monotonic_s()
             if block.sequence not in self._ready:
                 self._hand_on(block)
             self.done = block.sequence
-            self._pause(0)
+            took_s = self._clock.monotonic_s() - started_s
+            self._pause(took_s if took_s < _SMALL_S else 0)
 
     def _hand_on(self, block: Block) -> None:
         while inbox_is_full(self._folder):

@@ -18,6 +18,8 @@ from warehouse.refresh import refresh
 
 LOOK_EVERY_S = 0.1
 PASS_TIME_EVERY_S = 30.0
+# A refresh costs half a second of a core whatever is new: what comes right after one waits this long.
+SPANS_GATHER_S = 1.0
 SAMPLES_GATHER_S = 5.0
 LOAD_FOR_S = 1.0
 # A flood (a backlog, an import) is shown when it is over, or after that long: a refresh of part of it would
@@ -144,7 +146,7 @@ class Keeper:
         if not self.progress.is_behind:
             return PASS_TIME_EVERY_S
         if self._has_new_spans():
-            return took_s
+            return max(took_s, min(3 * took_s, SPANS_GATHER_S))
         return max(SAMPLES_GATHER_S, 4 * took_s)
 
     def _has_new_spans(self) -> bool:

@@ -1,4 +1,4 @@
-"""Requests made once and told apart by their trace id: the generator must cost less than what it measures."""
+"""Requests made once, told apart by trace and session: the generator must cost less than what it measures."""
 
 import gzip
 import json
@@ -10,13 +10,14 @@ from collector.decode.testing import make_request, make_span
 
 SPAN_BYTES = 700
 _MARK = bytes(range(0xE0, 0xF0))  # stands for the trace id; no other field holds these bytes
+_SESSION_MARK = b"the-session-mark"  # as long as the number that takes its place
 _CHAT = {
     "gen_ai.operation.name": "chat",
     "gen_ai.provider.name": "openai",
     "gen_ai.request.model": "gpt-5-mini",
     "gen_ai.response.model": "gpt-5-mini-2025-08-07",
     "gen_ai.response.id": "resp-1",
-    "gen_ai.conversation.id": "conversation-1",
+    "gen_ai.conversation.id": _SESSION_MARK.decode(),
     "gen_ai.usage.input_tokens": 1310,
     "gen_ai.usage.output_tokens": 58,
     "gen_ai.usage.cache_read.input_tokens": 1024,
@@ -55,6 +56,7 @@ class Bodies:
         """Make the body with trace `number`; the same number is the same body."""
         trace_id = (number + 1).to_bytes(16, "big")
         body = self._made.replace(self._mark, trace_id.hex().encode() if self._as_json else trace_id)
+        body = body.replace(_SESSION_MARK, f"{number:016x}".encode())
         return gzip.compress(body, compresslevel=1) if self._compressed else body
 
 

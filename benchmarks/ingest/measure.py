@@ -83,7 +83,7 @@ class Stored:
     stored_spans_per_s: float
     backlog_spans: int  # accepted and not yet stored when the sending ended
     drained_s: float
-    lost_spans: int
+    missing_spans: int  # accepted, and not found when nothing more had come for half a minute
     p99_ms: float
     cpu_s_per_million: float
     disk_bytes_per_million: float
@@ -108,7 +108,7 @@ def stored(target: Target, spans_per_s: float, seconds: float) -> Stored:
         stored_spans_per_s=(found - before) / took_s,
         backlog_spans=backlog,
         drained_s=took_s - sent.elapsed_s,
-        lost_spans=before + sent.spans - found,
+        missing_spans=before + sent.spans - found,
         p99_ms=sent.answer_s(0.99) * 1_000,
         cpu_s_per_million=(cpu_s(target.pids) - before_s) / sent.spans * _MILLION,
         disk_bytes_per_million=(disk_bytes(target.folder) - before_bytes) / sent.spans * _MILLION,
