@@ -17,7 +17,7 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from collector.decode.flat_metrics import KINDS, POINTS_SCHEMA, WITH_SUM, FlatMetrics, Stream, temporality
 from collector.decode.native import explode, make_handler
-from collector.decode.plain_metrics import attribute_values
+from collector.decode.plain_metrics import attribute_values, scope_source
 
 _REQUEST = "opentelemetry.proto.collector.metrics.v1.ExportMetricsServiceRequest"
 _OF_POINT = {"attributes", "start_time_unix_nano", "time_unix_nano", "flags"}
@@ -132,14 +132,16 @@ def _opened(pairs: Iterable[bytes]) -> dict[str, Any]:
 
 
 def _stream(sent: _Head) -> Stream:
+    scope = _message(InstrumentationScope, sent.scope)
     return Stream(
         resource=attribute_values(_message(Resource, sent.resource).attributes),
-        scope_name=_message(InstrumentationScope, sent.scope).name or None,
+        scope_name=scope.name or None,
         name=sent.name,
         unit=sent.unit or None,
         kind=sent.kind,
         temporality=temporality(sent.temporality),
         monotonic=sent.grows if sent.kind == "sum" else None,
+        scope_source=scope_source(scope),
     )
 
 

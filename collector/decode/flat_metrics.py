@@ -36,6 +36,7 @@ class Stream(NamedTuple):
     kind: str
     temporality: str | None
     monotonic: bool | None
+    scope_source: str | None = None  # who measured, where the scope says so for all of its metrics
 
 
 class FlatMetrics(NamedTuple):

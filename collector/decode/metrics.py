@@ -3,7 +3,8 @@
 What points share (who, where, which series) is written once for each different series of the block.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import polars as pl
@@ -14,8 +15,16 @@ from collector.decode import columnar_metrics, plain_metrics
 from collector.decode.fallback import flatten
 from collector.decode.flat_metrics import FlatMetrics
 from collector.decode.refusals import refusal, refused_table, undecodable
-from collector.decode.series import LONGEST_TEXT, gpu_metric, of_points, of_samples
+from collector.decode.series import (
+    LONGEST_TEXT,
+    foreign_metric,
+    gpu_metric,
+    of_foreign_samples,
+    of_points,
+    of_samples,
+)
 from collector.journal.record import Record
+from collector.sources.read import Meaning
 from warehouse.rows import POINTS, SAMPLES
 
 _NO_RECORDED_VALUE = 1  # flag of a point whose sender has nothing to say
@@ -25,29 +34,43 @@ _NO_GPU = "bad_id"
 _SIGNED = "clock_offset_s"
 _KEYS = ("tenant_of", "stream", "attributes_of")
 _OF_POINT = {"start_ns", "t_ns", "value", "count"}
-_SERIES_SCHEMA = {"is_sample": pl.Boolean(), "nobody": pl.Boolean()} | {
+_NO_SOURCES: Mapping[str, Meaning] = MappingProxyType({})
+_HOW = {
+    "is_sample": pl.Boolean(),
+    "nobody": pl.Boolean(),
+    "factor": pl.Float64(),
+    "absent": pl.List(pl.Float64()),
+}
+_SERIES_SCHEMA = _HOW | {
     field.name: pl.Series(pa.nulls(0, field.type)).dtype
     for field in (*SAMPLES, *POINTS)
     if field.name not in _OF_POINT
 }
 
 
-def read_metrics(records: Sequence[Record]) -> dict[str, pa.Table]:
-    """Make the tables `samples`, `points` and `refused` of metric requests."""
+def read_metrics(
+    records: Sequence[Record], sources: Mapping[str, Meaning] = _NO_SOURCES
+) -> dict[str, pa.Table]:
+    """Make the tables `samples`, `points` and `refused` of metric requests.
+
+    Other exporters' GPU metrics become samples where `sources` knows their names, else points.
+    """
     walk = plain_metrics.flatten
     is_small = sum(len(record.payload) for record in records) < _FEW_BYTES
     native = walk if is_small else columnar_metrics.flatten
     readable, broken, flat = flatten(records, ExportMetricsServiceRequest, native, walk)
-    tables = metric_rows(readable, flat)
+    tables = metric_rows(readable, flat, sources)
     return tables | {"refused": pa.concat_tables([tables["refused"], undecodable(broken)])}
 
 
-def metric_rows(records: Sequence[Record], flat: FlatMetrics) -> dict[str, pa.Table]:
+def metric_rows(
+    records: Sequence[Record], flat: FlatMetrics, sources: Mapping[str, Meaning] = _NO_SOURCES
+) -> dict[str, pa.Table]:
     """Make the tables from flat points; records are in the order of `flat`."""
     if flat.points.is_empty():
         empty = {"samples": SAMPLES.empty_table(), "points": POINTS.empty_table()}
         return empty | {"refused": refused_table([])}
-    points = _with_series(records, flat).with_columns(reason=_why_not())
+    points = _in_our_units(_with_series(records, flat, sources)).with_columns(reason=_why_not())
     taken = points.filter(pl.col("reason").is_null()).with_columns(
         start_ns=pl.when(pl.col("start") > 0).then(pl.col("start")), t_ns="t"
     )
@@ -59,7 +82,9 @@ def metric_rows(records: Sequence[Record], flat: FlatMetrics) -> dict[str, pa.Ta
     }
 
 
-def _with_series(records: Sequence[Record], flat: FlatMetrics) -> pl.DataFrame:
+def _with_series(
+    records: Sequence[Record], flat: FlatMetrics, sources: Mapping[str, Meaning]
+) -> pl.DataFrame:
     """Put beside each point that says anything what its series says; each series is described once."""
     tenants = pl.Series([record.tenant for record in records], dtype=pl.String)
     points = flat.points.filter(pl.col("flags") & _NO_RECORDED_VALUE == 0).select(
@@ -68,15 +93,31 @@ def _with_series(records: Sequence[Record], flat: FlatMetrics) -> pl.DataFrame:
         pl.col("attributes").alias("attributes_of"),
     )
     different = points.select(_KEYS).unique(maintain_order=True)
-    rows = [_series(flat, *keys) for keys in different.iter_rows()]
+    rows = [_series(flat, sources, *keys) for keys in different.iter_rows()]
     series = different.hstack(pl.DataFrame(rows, schema=_SERIES_SCHEMA, orient="row"))
     return points.join(series, on=_KEYS, how="left", maintain_order="left")
 
 
-def _series(flat: FlatMetrics, tenant: str, stream: int, attributes: int) -> dict[str, Any]:
-    is_sample = gpu_metric(flat.streams[stream].name) is not None
-    describe = of_samples if is_sample else of_points
-    row = describe(tenant, flat.streams[stream], flat.attributes[attributes])
+def _in_our_units(points: pl.DataFrame) -> pl.DataFrame:
+    """Drop what a source writes for "no value", keep what was sent, and turn the rest into our units."""
+    is_none = pl.col("absent").list.contains(pl.col("value")).fill_null(value=False)
+    return points.filter(~is_none).with_columns(
+        sent=pl.col("value"), value=pl.col("value") * pl.col("factor").fill_null(1.0)
+    )
+
+
+def _series(
+    flat: FlatMetrics, sources: Mapping[str, Meaning], tenant: str, number: int, attributes: int
+) -> dict[str, Any]:
+    stream, held = flat.streams[number], flat.attributes[attributes]
+    is_ours = gpu_metric(stream.name) is not None
+    reading = None if is_ours else foreign_metric(sources, stream, held)
+    is_sample = is_ours or reading is not None
+    if reading is not None:
+        how = {"factor": reading.factor, "absent": list(reading.absent)}
+        row = of_foreign_samples(tenant, stream, reading) | how
+    else:
+        row = (of_samples if is_ours else of_points)(tenant, stream, held)
     nobody = is_sample and row["gpu_uuid"] is None and row["bus_id"] is None and row["gpu_index"] is None
     return dict.fromkeys(_SERIES_SCHEMA) | row | {"is_sample": is_sample, "nobody": nobody}
 
@@ -104,7 +145,7 @@ def _why_not() -> pl.Expr:
 
 def _refusals(points: pl.DataFrame, records: Sequence[Record], flat: FlatMetrics) -> Iterator[dict[str, Any]]:
     refused = points.filter(pl.col("reason").is_not_null())
-    for record, stream, value, reason in refused.select("record", "stream", "value", "reason").iter_rows():
+    for record, stream, value, reason in refused.select("record", "stream", "sent", "reason").iter_rows():
         if reason == _NO_GPU:
             yield refusal(records[record], reason, field="gpu.uuid")
         else:

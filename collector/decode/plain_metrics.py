@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
-from opentelemetry.proto.common.v1.common_pb2 import KeyValue
+from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope, KeyValue
 
 from collector.decode.flat_metrics import POINTS_SCHEMA, WITH_SUM, FlatMetrics, Stream, temporality
 from collector.decode.wide import plain_value
@@ -39,10 +39,17 @@ def attribute_values(pairs: Iterable[KeyValue]) -> dict[str, Any]:
     return values
 
 
+def scope_source(scope: InstrumentationScope) -> str | None:
+    """Read who measured, where a scope says it for all of its metrics."""
+    said = attribute_values(scope.attributes).get("gpu.source")
+    return str(said) if said else None
+
+
 def _walk(request: ExportMetricsServiceRequest) -> Iterator[tuple[Stream, Iterable[Any]]]:
     for of_resource in request.resource_metrics:
         resource = attribute_values(of_resource.resource.attributes)
         for of_scope in of_resource.scope_metrics:
+            source = scope_source(of_scope.scope)
             for metric in of_scope.metrics:
                 kind = metric.WhichOneof("data")
                 if kind is None:
@@ -56,6 +63,7 @@ def _walk(request: ExportMetricsServiceRequest) -> Iterator[tuple[Stream, Iterab
                     kind=kind,
                     temporality=temporality(getattr(data, "aggregation_temporality", 0)),
                     monotonic=data.is_monotonic if kind == "sum" else None,
+                    scope_source=source,
                 )
                 yield stream, data.data_points
 

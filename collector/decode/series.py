@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from collector.decode.flat_metrics import Stream
+from collector.sources.read import Meaning, Reading, read
 from warehouse.rows import GPU_METRICS
 
 LONGEST_TEXT = 200  # an attribute longer than this is no dimension and may hold content
@@ -17,6 +18,38 @@ def gpu_metric(name: str) -> str | None:
     """Name the canonical GPU metric of a stream's name, null where it is none."""
     metric = name.removeprefix(_GPU_PREFIX)
     return metric if name.startswith(_GPU_PREFIX) and metric in GPU_METRICS else None
+
+
+def foreign_metric(
+    meanings: Mapping[str, Meaning], stream: Stream, attributes: Mapping[str, Any]
+) -> Reading | None:
+    """Understand another exporter's series; null for what is no instant figure or no GPU's.
+
+    A delta would be read as the whole of a counter, a histogram as a figure: both stay points.
+    """
+    is_figure = stream.kind in {"gauge", "sum"} and stream.temporality != "delta"
+    return read(meanings, stream.name, attributes) if is_figure else None
+
+
+def of_foreign_samples(tenant: str, stream: Stream, reading: Reading) -> dict[str, Any]:
+    """Say which GPU another exporter measured; the host it names counts before the one that passed it on."""
+    told = reading.identity
+    return {
+        "tenant": tenant,
+        "host": _text(told.get("host") or stream.resource.get("host.name")),
+        "gpu_uuid": _text(told.get("gpu_uuid")),
+        "bus_id": _text(told.get("bus_id")),
+        "gpu_index": _whole(told.get("gpu_index")),
+        "gpu_name": _text(told.get("gpu_name")),
+        "parent_uuid": _text(told.get("parent_uuid")),
+        "slices": _whole(told.get("slices")),
+        "deployment": _text(stream.resource.get(_DEPLOYMENT)),
+        "workload": _text(told.get("workload")),
+        "source": reading.source,
+        "metric": reading.metric,
+        "pid": _whole(told.get("pid")),
+        "simulated": is_simulated(stream.resource),
+    }
 
 
 def is_simulated(resource: Mapping[str, Any]) -> bool:
@@ -35,13 +68,11 @@ def of_samples(tenant: str, stream: Stream, attributes: Mapping[str, Any]) -> di
         "gpu_name": _text(attributes.get("gpu.name")),
         "parent_uuid": _text(attributes.get("gpu.parent_uuid")),
         "slices": _whole(attributes.get("gpu.slices")),
-        "deployment": _text(
-            attributes.get("taximeter.deployment") or stream.resource.get("taximeter.deployment")
-        ),
+        "deployment": _text(attributes.get(_DEPLOYMENT) or stream.resource.get(_DEPLOYMENT)),
         "served_model": _text(attributes.get("served.model")),
         "served_port": _whole(attributes.get("served.port")),
         "workload": _text(attributes.get("k8s.workload")),
-        "source": _text(attributes.get("gpu.source")) or "nvml",
+        "source": _text(attributes.get("gpu.source") or stream.scope_source) or "nvml",
         "metric": gpu_metric(stream.name),
         "pid": _whole(attributes.get("process.pid")),
         "simulated": is_simulated(stream.resource),
