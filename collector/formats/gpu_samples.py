@@ -3,7 +3,7 @@
 Column names are in gpu_columns.yaml. An empty cell or N/A is no sample; what cannot be is refused.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
 import polars as pl
@@ -37,8 +37,12 @@ def is_gpu_parquet(file: BinaryIO) -> bool:
         return False
 
 
-def read_csv(file: BinaryIO, head: bytes, zone: str | None, where: str) -> Iterator[dict[str, pa.Table]]:
+def read_csv(
+    file: BinaryIO, head: bytes, zone: str | None, where: str, columns: Columns | None = None
+) -> Iterator[dict[str, pa.Table]]:
     """Hand on tables of samples and of refused cells; a row with another number of cells is refused.
+
+    Columns mean what `columns` says, else what their names say.
 
     Raises:
         BadInputError: the rest of the file cannot be read as CSV.
@@ -59,7 +63,7 @@ def read_csv(file: BinaryIO, head: bytes, zone: str | None, where: str) -> Itera
             convert_options=csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
         )
         for batch in reader:
-            yield _tables(batch, zone, where, _take_all(ragged))
+            yield to_tables(batch, zone, where, _take_all(ragged), columns)
     except pa.ArrowInvalid as error:
         raise BadInputError(str(error).splitlines()[0]) from None
 
@@ -75,7 +79,7 @@ def read_parquet(file: BinaryIO, zone: str | None, where: str) -> Iterator[dict[
         columns = find_columns(source.schema_arrow.names)
         wanted = [*columns.identity.values(), *(column.name for column in columns.metrics)]
         for batch in source.iter_batches(ROWS_PER_TABLE, columns=wanted):
-            yield _tables(batch, zone, where, [])
+            yield to_tables(batch, zone, where, [])
     except (pa.ArrowInvalid, OSError) as error:
         raise BadInputError(str(error).splitlines()[0]) from None
 
@@ -94,9 +98,16 @@ def _delimiter(line: str) -> str:
     return max(_DELIMITERS, key=line.count)
 
 
-def _tables(batch: pa.RecordBatch, zone: str | None, where: str, ragged: list[int]) -> dict[str, pa.Table]:
+def to_tables(
+    batch: pa.RecordBatch,
+    zone: str | None,
+    where: str,
+    ragged: Iterable[int] = (),
+    columns: Columns | None = None,
+) -> dict[str, pa.Table]:
+    """Make samples and refusals of rows; `ragged` are the cell counts of rows that had another number."""
     frame = pl.DataFrame(pl.from_arrow(pa.Table.from_batches([batch])))
-    columns = find_columns(frame.columns)
+    columns = columns or find_columns(frame.columns)
     base = _identity(frame, columns, zone)
     samples, refused = [], [_refused(where, "row", f"{count} cells", "undecodable") for count in ragged]
     lost = _lost_rows(frame, columns)

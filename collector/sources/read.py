@@ -84,7 +84,7 @@ def _file(path: Path) -> dict[str, Meaning]:
     _check(path, "keys", table.keys() - _KEYS)
     labels = {label: tuple(key.lower() for key in keys) for label, keys in table["labels"].items()}
     _check(path, "labels", labels.keys() - _LABELS)
-    found = {}
+    found: dict[str, Meaning] = {}
     for raw, said in table["metrics"].items():
         _check(path, "metric keys", said.keys() - _METRIC_KEYS)
         _check(path, "metrics", {said["metric"]} - GPU_METRICS.keys())
