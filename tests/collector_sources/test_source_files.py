@@ -10,6 +10,7 @@ from collector.decode.metrics import read_metrics
 from collector.decode.testing import START_NS, make_record, pairs
 from collector.sources.read import Meaning, built_in, load
 
+DOCS = Path(__file__).parents[2] / "docs" / "gpu-sources.md"
 CARD = {"gpu": "0", "UUID": "GPU-1", "modelName": "Tesla T4", "Hostname": "n1"}
 SLICE = {**CARD, "GPU_I_ID": "3", "GPU_I_PROFILE": "2g.20gb"}
 
@@ -93,11 +94,9 @@ def test_labels_name_card_slice_and_workload() -> None:
 
 
 def test_a_made_up_vendor_needs_one_file(tmp_path: Path) -> None:
-    """One file with a name, a factor and a label teaches a new card."""
+    """The documented file, as it stands, teaches a new card."""
     own = tmp_path / "acme.toml"
-    own.write_text(
-        '[labels]\ngpu_uuid = ["serial"]\n[metrics]\nacme_busy = { metric = "util_ratio", factor = 0.001 }\n'
-    )
+    own.write_text(DOCS.read_text().partition("```toml\n")[2].partition("```")[0])
     (row,) = _read("acme_busy", 250, {"serial": "A7"}, load([own]))["samples"]
     assert (row["gpu_uuid"], row["metric"], row["value"], row["source"]) == ("A7", "util_ratio", 0.25, "acme")
 
