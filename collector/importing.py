@@ -17,6 +17,7 @@ import zstandard
 
 from collector.content_key import read_or_make
 from collector.decode import DecodeOptions, decode_block
+from collector.formats.by_map import KINDS, reader_by_map
 from collector.formats.detect import Reading, Tables, detect
 from collector.formats.parts import ITEMS_PER_PART, Bad, Note, Part
 from collector.formats.source import READ_ERRORS, hash_file, open_plain
@@ -45,14 +46,15 @@ def import_paths(
     progress: Progress,
     *,
     zone: str | None = None,
+    reading: Callable[[Path], Reading] | None = None,
 ) -> ImportSummary:
     """Read files, and folders with all that is below them, into the inbox.
 
     A file that is not telemetry is skipped; one that is and cannot be read to its end is broken, and what
     could be read of it goes in. Times without a zone in sample files are read in `zone`; without one they
-    are refused.
+    are refused. With `reading` all files are read by it, whatever they look like.
     """
-    importer = _Importer(folder, options, clock, progress, zone)
+    importer = _Importer(folder, options, clock, progress, zone, reading)
     return ImportSummary(tuple(importer.read(path) for path in _files(paths)))
 
 
@@ -73,11 +75,12 @@ class _Importer(NamedTuple):
     clock: Clock
     progress: Progress
     zone: str | None
+    reading: Callable[[Path], Reading] | None
 
     def read(self, path: Path) -> FileResult:
         result = FileResult(path)
         try:
-            reading = detect(path, self.zone, path.name)
+            reading = self.reading(path) if self.reading else detect(path, self.zone, path.name)
             if reading is None:
                 result.outcome, result.reasons = "skipped", ["not telemetry"]
                 return result
@@ -188,7 +191,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             task_key=settings.task_key,
         )
         summary = import_paths(
-            arguments.paths, folder, options, SYSTEM_CLOCK, _show_progress, zone=arguments.zone
+            arguments.paths,
+            folder,
+            options,
+            SYSTEM_CLOCK,
+            _show_progress,
+            zone=arguments.zone,
+            reading=reader_by_map(arguments.kind, arguments.map, arguments.zone),
         )
     except TaximeterError as error:
         sys.stderr.write(f"{error}\n")
@@ -222,4 +231,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--zone", type=_zone, help="zone of sample times that name none, such as Europe/Berlin"
     )
+    parser.add_argument("--as", dest="kind", choices=KINDS, help="read all files by a map")
+    parser.add_argument("--map", help="the map: a file, or the name of one that is shipped")
     return parser

@@ -77,19 +77,25 @@ def import_(
     zone: Annotated[
         str | None, typer.Option(help="Zone of sample times that name none [from the settings]")
     ] = None,
+    kind: Annotated[str | None, typer.Option("--as", help="requests or gpu: read all files by a map")] = None,
+    by_map: Annotated[
+        str | None, typer.Option("--map", help="What columns mean: a YAML file, or a shipped map's name")
+    ] = None,
     config: Config = None,
     data: Data = None,
 ) -> None:
     """Read recordings you already have, told by their content, compressed or not.
 
     Traces: OTLP (JSON, protobuf), Jaeger, Tempo and Langfuse exports. Calls: Claude Code session logs,
-    aider's log, LiteLLM spend rows (JSON, CSV). GPU samples: CSV or Parquet.
+    aider's log, LiteLLM spend rows (JSON, CSV). GPU samples: CSV or Parquet. A log or table with names of its
+    own is read with --as and a map of its columns (docs/reports.md shows one).
 
     The same file read twice counts once. Says what it read, what it refused, and why.
 
-    Example: taximeter import exports/ ~/.claude/projects gpu.csv --zone Europe/Berlin
+    Examples: taximeter import exports/ ~/.claude/projects gpu.csv --zone Europe/Berlin;
+    taximeter import AzureLLMInferenceTrace_code.csv --as requests --map azure-llm-inference
     """
-    raise typer.Exit(import_command.run(paths, config, data, zone))
+    raise typer.Exit(import_command.run(paths, config, data, zone, kind=kind, by_map=by_map))
 
 
 @app.command()

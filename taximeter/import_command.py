@@ -9,14 +9,25 @@ from taximeter.layout import DataFolder
 from taximeter.say import say
 
 
-def run(paths: list[Path], config: Path | None, data: Path | None, zone: str | None = None) -> int:
+def run(
+    paths: list[Path],
+    config: Path | None,
+    data: Path | None,
+    zone: str | None = None,
+    *,
+    kind: str | None = None,
+    by_map: str | None = None,
+) -> int:
     """Read the files; load them here if no warehouse runs, else leave that to the one that does.
 
-    Sample times that name no zone are read in `zone`, else in that of the settings.
+    Sample times that name no zone are read in `zone`, else in that of the settings. With `kind` and `by_map`
+    all files are requests or GPU figures that the map tells the columns of.
     Returns the exit status: 0 if anything was read and nothing recognised was broken.
     """
     values = settings.load(config, data=data)
     arguments = [str(path) for path in paths] + ["--data", str(values.data), "--zone", zone or values.zone]
+    arguments += [f"--as={kind}"] if kind else []
+    arguments += [f"--map={by_map}"] if by_map else []
     if config is not None:
         arguments += ["--config", str(config)]
     status = programs.run("collector.importing", arguments)

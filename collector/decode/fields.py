@@ -53,7 +53,7 @@ NAMES = (
     "service_name",
     "host",
 )
-FLAGS = ("is_stream", "cached_answer", "tool_read_only", "simulated")
+FLAGS = ("is_stream", "cached_answer", "tool_read_only", "untimed", "simulated")
 FIELDS = (*NAMES, *COUNTS, *DURATIONS, *AMOUNTS, *FLAGS)
 _NUMBERS = (*COUNTS, *DURATIONS, *AMOUNTS)
 _ONLY_ON = {

@@ -77,7 +77,7 @@ def _settle_start(frame: pl.DataFrame, told: Told) -> pl.DataFrame:
     """Say which signal told of the rows, and when those that tell a duration alone began."""
     frame = frame.with_columns(signal=pl.lit(told))
     if told == "span":
-        return frame.with_columns(pl.lit(False).alias("@untimed"))
+        return frame.with_columns(words.flag(pl.col("untimed")).fill_null(False).alias("@untimed"))
     started = pl.max_horizontal(pl.col("end_ns") - pl.col("duration_ns").fill_null(0), pl.lit(1))
     return frame.with_columns(pl.col("duration_ns").is_null().alias("@untimed"), start_ns=started)
 

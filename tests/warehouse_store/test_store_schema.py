@@ -24,6 +24,7 @@ DUCKDB_TYPES = {
     pa.float64(): "DOUBLE",
     pa.bool_(): "BOOLEAN",
     pa.list_(pa.string()): "VARCHAR[]",
+    pa.list_(pa.int64()): "BIGINT[]",
     pa.decimal128(38, 12): "DECIMAL(38,12)",
 }
 

@@ -12,7 +12,7 @@ select
     steps.model,
     count(*) as calls,
     count(distinct steps.task_id) as tasks,
-    (sum(steps.end_ns - steps.start_ns) / 1e9)::double as duration_s,
+    (sum(steps.end_ns - steps.start_ns) filter (where not coalesce(steps.is_untimed, false)) / 1e9)::double as duration_s,
     make_timestamp(min(steps.start_ns) // 1000) as first_at,
     make_timestamp(max(steps.end_ns) // 1000) as last_at
 from steps
