@@ -8,7 +8,7 @@ from typing import NamedTuple
 import duckdb
 import pyarrow as pa
 
-from taximeter.errors import BadInputError, NotFoundError
+from taximeter.errors import BadInputError, NotFoundError, TaximeterError
 from warehouse.parameters import Value, parse_default, parse_value
 from warehouse.queries import FOLDER
 
@@ -71,6 +71,11 @@ def run_report(
         if not told[1]:
             raise
         raise BadInputError("".join(told[1:]).splitlines()[0]) from None
+    except duckdb.InterruptException:
+        raise
+    except duckdb.Error as error:
+        message = f"the report {report.name} failed: {str(error).splitlines()[0]}"
+        raise TaximeterError(message) from error
 
 
 def bind(report: Report, given: dict[str, Value], now_ns: int) -> dict[str, Value]:

@@ -75,6 +75,7 @@ SPANS = pa.schema(
         ("inclusivity", TEXT),
         ("input_tokens_high", COUNT),
         ("rollup", TEXT),  # what usage on an agent or wrapper means: sum last cumulative copy, else null
+        ("outcome", TEXT),  # success or failure, as a user or an evaluation said it of the task
         ("service_tier", TEXT),  # batch flex priority ...: sold at another price; null is the ordinary one
         ("reported_cost_usd", USD),
         ("ttft_ns", NS),

@@ -47,6 +47,7 @@ NAMES = (
     "error_type",
     "finish_reason",
     "service_tier",
+    "outcome",
     "server_address",
     "deployment",
     "replica",

@@ -90,6 +90,7 @@ def _settle_words(frame: pl.DataFrame) -> pl.DataFrame:
     settled = frame.with_columns(
         provider=words.provider(pl.col("provider")),
         finish_reason=reason,
+        outcome=words.outcome(pl.col("outcome")),
         service_tier=words.service_tier(pl.col("service_tier")),
         error_type=pl.when(failed | pl.col("error_type").is_not_null()).then(error),
         tool_call_id=words.call_id(pl.col("tool_call_id")),

@@ -34,6 +34,12 @@ def service_tier(text: pl.Expr) -> pl.Expr:
     return pl.when(kept & ~low.is_in(sorted(words().ordinary_tiers))).then(low)
 
 
+def outcome(text: pl.Expr) -> pl.Expr:
+    """Map what was said of a task to success or failure; any other word says neither."""
+    low = text.str.strip_chars().str.to_lowercase()
+    return low.replace_strict(dict(words().outcomes), default=None, return_dtype=pl.String)
+
+
 def provider(text: pl.Expr) -> pl.Expr:
     """Write a provider in lower case; the name of a framework is none."""
     low = short(text.str.strip_chars().str.to_lowercase())

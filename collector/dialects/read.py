@@ -103,6 +103,7 @@ class Words(NamedTuple):
     frameworks: frozenset[str]
     no_call_id: frozenset[str]
     ordinary_tiers: frozenset[str]
+    outcomes: Mapping[str, str]
 
 
 @cache
@@ -120,7 +121,7 @@ def words() -> Words:
     """Read the words."""
     held = _load("words")
     lists = (frozenset(held[name]) for name in ("frameworks", "no_call_id", "ordinary_tiers"))
-    return Words(held["finish_reasons"], *lists)
+    return Words(held["finish_reasons"], *lists, held["outcomes"])
 
 
 def files() -> Iterator[tuple[str, Mapping[str, Any]]]:

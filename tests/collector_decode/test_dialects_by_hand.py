@@ -291,3 +291,17 @@ def test_the_tier_that_was_sold_is_the_answers(attributes: Row, tier: str | None
     """What the response says wins over what was asked for; the ordinary tier is none."""
     chat = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "gpt-5-mini"}
     assert decode_span(chat | attributes)["service_tier"] == tier
+
+
+@pytest.mark.parametrize(
+    ("attributes", "outcome"),
+    [
+        ({"taximeter.outcome": "Passed"}, "success"),
+        ({"gen_ai.evaluation.score.label": "incorrect"}, "failure"),
+        ({"gen_ai.evaluation.score.label": "so-so"}, None),
+        ({}, None),
+    ],
+)
+def test_what_was_said_of_a_task_is_a_success_or_a_failure(attributes: Row, outcome: str | None) -> None:
+    """A user's label or an evaluation's counts; a word that says neither is none."""
+    assert decode_span({"gen_ai.operation.name": "invoke_agent"} | attributes)["outcome"] == outcome

@@ -155,6 +155,21 @@ def test_an_older_file_is_brought_up_step_by_step(tmp_path: Path) -> None:
         assert migrate.version(connection) == 3
 
 
+def test_a_file_gets_the_tables_and_columns_that_were_added_since(tmp_path: Path) -> None:
+    """What today's tables have more than those of an older file of the same version is there, empty."""
+    sql = _schema(tmp_path)
+    with open_for_writing(DataFolder(tmp_path).make(), "1GB") as connection:
+        migrate.migrate(connection, sql)
+        connection.execute("insert into things values ('kept')")
+        (sql / "schema" / "things.sql").write_text("create table things (name varchar, more bigint[])")
+        (sql / "schema" / "others.sql").write_text("create table others (name varchar)")
+        migrate.migrate(connection, sql)
+
+        assert connection.execute("from things").fetchall() == [("kept", None)]
+        assert connection.execute("from others").fetchall() == []
+        assert connection.execute("from duckdb_schemas() where schema_name = 'wanted'").fetchall() == []
+
+
 def test_a_failed_migration_changes_nothing(tmp_path: Path) -> None:
     """A migration that fails leaves the tables and the version as they were."""
     sql = _schema(tmp_path)

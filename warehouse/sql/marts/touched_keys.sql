@@ -1,8 +1,43 @@
 -- grain: one row per trace that changed (or whose logs a changed one may tell) and key that may join it to others
 -- inputs: dirty_traces, spans
--- law: every changed trace has its own key; traces of one task share a key, and no tenant joins another's
+-- law: every changed trace has its own key; traces of one task share a key, and no tenant joins another's. Two
+--      traces that show one answer at one time (a proxy or a second exporter that passed no context on) are one
+--      task. Short answer ids are drawn again by some servers, so they prove nothing
 create or replace temp table touched_keys as
 with
+answers as (
+    select
+        trace_id,
+        tenant,
+        response_id,
+        start_ns,
+        end_ns,
+        input_tokens
+    from spans
+    where
+        len(response_id) >= 16
+        and signal is distinct from 'log'
+        and end_ns > start_ns
+        and role in ('llm', 'embedding', 'gateway', 'server')
+),
+
+shown_twice as (
+    select distinct a.trace_id, b.trace_id as other_trace_id
+    from answers as a
+    inner join answers as b
+        on
+            a.response_id = b.response_id
+            and a.tenant is not distinct from b.tenant
+            and a.trace_id <> b.trace_id
+            and a.start_ns < b.end_ns
+            and b.start_ns < a.end_ns
+            and coalesce(a.input_tokens = b.input_tokens, true)
+    where a.response_id in (
+        select s.response_id from spans as s
+        where s.trace_id in (select d.trace_id from dirty_traces as d)
+    )
+),
+
 -- What spans tell of a session decides whether its log records count.
 told_again as (
     select
@@ -27,6 +62,8 @@ logs as (
 
 changed_traces as (
     select trace_id from dirty_traces
+    union
+    select trace_id from shown_twice
     union
     select l.trace_id
     from logs as l
@@ -57,6 +94,10 @@ keys as (
     select distinct trace_id, 'trace/' || tenant || '/' || unnest(task_links), null
     from changed
     where task_links is not null
+    union all
+    select c.trace_id, 'trace/' || c.tenant || '/' || t.other_trace_id, null
+    from shown_twice as t
+    inner join (select distinct trace_id, tenant from changed) as c on t.trace_id = c.trace_id
     union all
     select distinct trace_id, 'key/' || tenant || '/' || dialect || '/' || task_key, null
     from changed

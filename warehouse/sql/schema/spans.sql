@@ -46,6 +46,7 @@ create table spans (
     inclusivity varchar,
     input_tokens_high bigint,
     rollup varchar,
+    outcome varchar,
     service_tier varchar,
     reported_cost_usd decimal(38, 12),
     ttft_ns bigint,
