@@ -120,8 +120,10 @@ def dialects() -> tuple[Dialect, ...]:
 def words() -> Words:
     """Read the words."""
     held = _load("words")
-    lists = (frozenset(held[name]) for name in ("frameworks", "no_call_id", "ordinary_tiers"))
-    return Words(held["finish_reasons"], *lists, held["outcomes"])
+    frameworks, no_call_id, ordinary_tiers = (
+        frozenset(held[name]) for name in ("frameworks", "no_call_id", "ordinary_tiers")
+    )
+    return Words(held["finish_reasons"], frameworks, no_call_id, ordinary_tiers, held["outcomes"])
 
 
 def files() -> Iterator[tuple[str, Mapping[str, Any]]]:
