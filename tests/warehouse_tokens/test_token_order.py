@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -156,3 +157,85 @@ def test_a_task_is_open_until_its_root_came_or_it_timed_out(tmp_path: Path) -> N
         warehouse.load(spans(agent("agent", 0, 9)))
         warehouse.refresh(LATER_NS)
         assert warehouse.sql("select status, provisional, total_tokens from tasks") == [("ok", False, 11)]
+
+
+def test_a_proxy_that_passes_no_context_on_makes_no_second_task(tmp_path: Path) -> None:
+    """One answer shown in two traces at one time is one call of one task, whichever trace comes first."""
+    answer = {"tokens": (1000, 50), "response_id": "chatcmpl-0123456789abcdef"}
+    client = in_trace(A, [agent("agent", 0, 9), llm("app", 1, 4, parent="agent", **answer)])
+    proxy = in_trace(
+        B,
+        [
+            llm(
+                "proxy",
+                1.5,
+                3.5,
+                role="gateway",
+                provider="azure",
+                reported_cost_usd=Decimal("0.5"),
+                **answer,
+            )
+        ],
+    )
+    for number, blocks in enumerate(((client, proxy), (proxy, client), ([*client, *proxy],))):
+        with store(tmp_path / str(number)) as warehouse:
+            for rows in blocks:
+                warehouse.load(spans(*rows))
+                warehouse.refresh(LATER_NS)
+
+            (task,) = rows_of(warehouse, "tasks")
+            assert (task["task_id"], task["llm_calls"], task["llm_attempts"], task["total_tokens"]) == (
+                A,
+                1,
+                1,
+                1050,
+            )
+            assert task["reported_cost_usd"] == Decimal("0.5")
+            assert warehouse.check_laws() == []
+
+
+@pytest.mark.parametrize(
+    ("told", "start_s"),
+    [
+        ({"tokens": (1000, 50), "response_id": "chatcmpl-0123456789abcdef"}, 5),
+        ({"tokens": (1000, 50), "response_id": "chatcmpl-017"}, 1),
+        ({"tokens": (900, 50), "response_id": "chatcmpl-0123456789abcdef"}, 1),
+        ({"tokens": (1000, 50), "response_id": "chatcmpl-0123456789abcdef", "tenant": "other"}, 1),
+    ],
+    ids=["at another time", "an id that is drawn again", "of another prompt", "of another tenant"],
+)
+def test_equal_answer_ids_alone_join_nothing(tmp_path: Path, told: Row, start_s: float) -> None:
+    """A cached answer, a short id, another prompt or another tenant's call stays a task of its own."""
+    own = {"tokens": (1000, 50), "response_id": told["response_id"]}
+    rows = [
+        *in_trace(A, [llm("call", 1, 4, **own)]),
+        *in_trace(B, [llm("other", start_s, start_s + 3, **told)]),
+    ]
+
+    assert sorted(joined(tmp_path, rows)) == [(A, 1), (B, 1)]
+
+
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 10**9))
+def test_senders_that_repeat_batch_and_rename_multiply_nothing(emptied: Store, seed: int) -> None:
+    """A second exporter, a retry or a collector that renames the service adds no token, call or task."""
+    for table in ("spans", "dirty_traces", *TABLES):
+        emptied.connection.execute(f"delete from {table}")  # noqa: S608 - the names above
+    chance = random.Random(seed)
+    copies = [
+        {
+            **row,
+            "service_name": "renamed",
+            "host": "gateway",
+            "row_hash": "f" * 32,
+            "filled": chance.randint(1, 40),
+        }
+        for row in chance.sample(STORY, chance.randint(1, len(STORY)))
+    ]
+    shuffled = chance.sample([*STORY, *copies], len(STORY) + len(copies))
+    for number in range(2):
+        emptied.load(spans(*shuffled[number::2]))
+        emptied.refresh(LATER_NS)
+
+    totals = "select llm_calls, llm_attempts, tool_calls, total_tokens from tasks order by start_ns"
+    assert emptied.sql(totals) == [(4, 5, 1, 4040), (1, 1, 0, 1580)]

@@ -5,6 +5,16 @@
 --      task. Short answer ids are drawn again by some servers, so they prove nothing
 create or replace temp table touched_keys as
 with
+-- Only answers of the time that changed can be shown twice: older rows are not even looked at.
+news as (
+    select
+        min(start_ns) as from_ns,
+        max(greatest(end_ns, start_ns)) as to_ns,
+        list(distinct response_id) filter (where len(response_id) >= 16) as response_ids
+    from spans
+    where trace_id in (select d.trace_id from dirty_traces as d)
+),
+
 answers as (
     select
         trace_id,
@@ -19,6 +29,9 @@ answers as (
         and signal is distinct from 'log'
         and end_ns > start_ns
         and role in ('llm', 'embedding', 'gateway', 'server')
+        and start_ns <= (select n.to_ns from news as n)
+        and start_ns >= (select n.from_ns - 3600000000000 from news as n)
+        and response_id in (select unnest(n.response_ids) from news as n)
 ),
 
 shown_twice as (
@@ -32,10 +45,6 @@ shown_twice as (
             and a.start_ns < b.end_ns
             and b.start_ns < a.end_ns
             and coalesce(a.input_tokens = b.input_tokens, true)
-    where a.response_id in (
-        select s.response_id from spans as s
-        where s.trace_id in (select d.trace_id from dirty_traces as d)
-    )
 ),
 
 -- What spans tell of a session decides whether its log records count.
