@@ -32,6 +32,7 @@ from warehouse import rows
 
 TENANT = "default"
 _JOURNAL_HEX_DIGITS = 16
+_STAMPED = ("refused", "bills")  # rows that no reader of a file can date
 _BLOCK_BYTES = 64 * 1024 * 1024  # content is long: a block ends there, however few items it holds
 
 # Called after every block: the file, its blocks so far, its rows so far.
@@ -170,9 +171,19 @@ class _Writer:
                 pa.Table.from_pylist(broken, schema=rows.REFUSED),
             ]
         )
-        position = rows.REFUSED.get_field_index("received_ns")
-        received = pc.coalesce(refused.column("received_ns"), pa.scalar(now_ns, pa.int64()))
-        return {**tables, "refused": refused.set_column(position, rows.REFUSED.field(position), received)}
+        stamped = {
+            kind: _received(table, now_ns)
+            for kind, table in {**tables, "refused": refused}.items()
+            if kind in _STAMPED
+        }
+        return {**tables, **stamped}
+
+
+def _received(table: pa.Table, now_ns: int) -> pa.Table:
+    """Say when rows were received, where they do not say it themselves."""
+    position = table.schema.get_field_index("received_ns")
+    received = pc.coalesce(table.column(position), pa.scalar(now_ns, pa.int64()))
+    return table.set_column(position, table.schema.field(position), received)
 
 
 def _refused_stretch(bad: Bad, name: str) -> dict[str, str | None]:

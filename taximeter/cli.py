@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from taximeter import (
+    bill_command,
     demo_command,
     doctor_command,
     explain_command,
@@ -170,6 +171,7 @@ def _add_program(program: programs.Program) -> None:
 
 
 app.add_typer(prices_command.app, name="prices")
+app.add_typer(bill_command.app, name="bill")
 app.command()(prices_command.reprice)
 for _program in programs.PROGRAMS:
     _add_program(_program)

@@ -214,12 +214,37 @@ REFUSED = pa.schema(
     ]
 )
 
+# One row per line of an imported bill, in USD. Of several files for one account and period the newest counts.
+BILLS = pa.schema(
+    [
+        ("received_ns", NS),
+        ("tenant", TEXT),
+        ("file", TEXT),
+        ("line", COUNT),
+        ("account", TEXT),
+        ("provider", TEXT),
+        ("service", TEXT),
+        ("sku", TEXT),
+        ("resource", TEXT),
+        ("region", TEXT),
+        ("category", TEXT),
+        ("description", TEXT),
+        ("unit", TEXT),
+        ("period_ns", NS),  # start of the billing period
+        ("from_ns", NS),
+        ("to_ns", NS),
+        ("billed_usd", USD),
+        ("quantity", NUMBER),
+    ]
+)
+
 SCHEMAS = {
     "spans": SPANS,
     "samples": SAMPLES,
     "logs": LOGS,
     "points": POINTS,
     "refused": REFUSED,
+    "bills": BILLS,
 }
 
 

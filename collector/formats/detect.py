@@ -10,6 +10,7 @@ import pyarrow as pa
 from collector.formats.aider import is_aider, read_aider
 from collector.formats.claude_session import is_claude_session, read_claude_session
 from collector.formats.documents import read_documents
+from collector.formats.focus import is_focus, read_focus
 from collector.formats.gpu_samples import is_gpu_csv, is_gpu_parquet, read_csv, read_parquet
 from collector.formats.jaeger import is_jaeger, read_jaeger
 from collector.formats.json_events import Element, read_elements
@@ -57,8 +58,14 @@ def detect(path: Path, zone: str | None, where: str) -> Reading | None:
     layout = find_layout(lambda: open_plain(path))
     if layout:
         return Reading(f"otlp-protobuf-{layout.signal}", lambda file: read_protobuf(file, layout))
+    return _csv(head, zone, where)
+
+
+def _csv(head: bytes, zone: str | None, where: str) -> Reading | None:
     if is_litellm_csv(head):
         return _LITELLM_CSV
+    if is_focus(head):
+        return Reading("focus-bill", lambda file: read_focus(file, where))
     if is_gpu_csv(head):
         return Reading("gpu-csv", lambda file: read_csv(file, head, zone, where))
     return None

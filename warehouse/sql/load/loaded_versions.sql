@@ -19,6 +19,8 @@ versions as (
     union all by name
     select journal, sequence, decoder_version from points semi join loaded using (journal, sequence)
     union all by name
+    select journal, sequence, decoder_version from bills semi join loaded using (journal, sequence)
+    union all by name
     select journal, sequence, decoder_version from refused semi join loaded using (journal, sequence)
     union all by name
     select journal, sequence, coalesce(decoder_version, 0) as decoder_version from loaded

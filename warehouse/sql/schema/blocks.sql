@@ -9,5 +9,6 @@ create table blocks (
     samples bigint not null,
     logs bigint not null,
     points bigint not null,
-    refused bigint not null
+    refused bigint not null,
+    bills bigint
 )
