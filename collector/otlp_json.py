@@ -28,7 +28,7 @@ _FIELD_PATH = re.compile(r"Failed to parse (\w+) field")
 def to_protobuf(signal: Signal, body: bytes) -> bytes:
     """Turn an OTLP/JSON Export...ServiceRequest into its protobuf bytes.
 
-    Ids are hex of any length (decode judges lengths), 64-bit integers are strings or numbers, unknown fields
+    Ids are hex of any length (decode judges lengths), or base64 of the right one, 64-bit integers are strings or numbers, unknown fields
     are ignored, as the specification asks.
 
     Raises:
@@ -79,7 +79,7 @@ def _ids_to_base64(node: Any) -> None:
 
 def _to_base64(key: str, text: str) -> str:
     try:
-        return base64.b64encode(bytes.fromhex(text)).decode()
+        return base64.b64encode(otlp_shape.id_bytes(text)).decode()
     except ValueError:
         message = f"{key} is not hex"
         raise BadInputError(message) from None

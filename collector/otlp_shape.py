@@ -16,6 +16,7 @@ Fields = dict[str, tuple[str, Convert]]
 
 # The OTLP specification writes these as hex, where protobuf's own JSON form has base64.
 IDS = frozenset({"trace_id", "span_id", "parent_span_id"})
+_ID_BYTES = (8, 16)
 _FLOATS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 _WHOLE = {
     FieldDescriptor.TYPE_INT32,
@@ -85,7 +86,7 @@ def _convert(field: FieldDescriptor) -> Convert:
     if field.type == FieldDescriptor.TYPE_ENUM:
         return _enum(field.enum_type)
     if field.type == FieldDescriptor.TYPE_BYTES:
-        return _hex if field.name in IDS else _base64
+        return _id if field.name in IDS else _base64
     if field.type in _WHOLE:
         return _whole
     return {
@@ -122,8 +123,23 @@ def _number(value: Any) -> float:
     raise MisfitError
 
 
-def _hex(value: Any) -> bytes:
-    return bytes.fromhex(_text(value))
+def id_bytes(text: str) -> bytes:
+    """Read an id: hex of any length, else the base64 that senders with protobuf's own JSON form write.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        found = base64.b64decode(text, validate=True)
+        if len(found) not in _ID_BYTES:
+            raise
+        return found
+
+
+def _id(value: Any) -> bytes:
+    return id_bytes(_text(value))
 
 
 def _base64(value: Any) -> bytes:

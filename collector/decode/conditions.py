@@ -12,6 +12,7 @@ from collector.dialects.read import Condition
 # Columns of the wide frame that are no attributes start with "@".
 HAS_PREFIX = "@has:"
 _NOTHING = pl.lit(None, dtype=pl.String)
+_PRESENT = ("present", "and_present")  # of each list any key must be there
 
 
 def holds(condition: Condition, columns: Collection[str]) -> pl.Expr:
@@ -36,7 +37,7 @@ def may_hold(condition: Condition, columns: Collection[str]) -> bool:
     for key, value in condition.items():
         if key in _ON_ATTRIBUTE:
             wanted = set(value)
-        elif key == "present":
+        elif key in _PRESENT:
             wanted = set(_many(value))
         elif key == "has_prefix":
             wanted = {HAS_PREFIX + prefix for prefix in _many(value)}
@@ -51,7 +52,7 @@ def may_hold(condition: Condition, columns: Collection[str]) -> bool:
 def keys_of(condition: Condition) -> set[str]:
     """Name the attributes that a condition looks at."""
     keys = {key for part in _ON_ATTRIBUTE for key in condition.get(part, {})}
-    return keys | set(_many(condition.get("present", []))) | set(_many(condition.get("absent", [])))
+    return keys.union(*(_many(condition.get(part, [])) for part in (*_PRESENT, "absent")))
 
 
 def prefixes_of(condition: Condition) -> set[str]:
@@ -66,7 +67,7 @@ def _parts(key: str, value: Any, columns: Collection[str]) -> Iterator[pl.Expr]:
     elif key in _ON_ATTRIBUTE:
         for attribute, wanted in value.items():
             yield _ON_ATTRIBUTE[key](_column(attribute, columns), wanted)
-    elif key == "present":
+    elif key in _PRESENT:
         yield _any_present(value, columns)
     elif key == "absent":
         yield ~_any_present(value, columns)

@@ -23,6 +23,7 @@ _CONDITION_KEYS = {
     "schema_url",
     "kind",
     "present",
+    "and_present",
     "absent",
     "has_prefix",
     "attr",

@@ -305,3 +305,29 @@ def test_the_tier_that_was_sold_is_the_answers(attributes: Row, tier: str | None
 def test_what_was_said_of_a_task_is_a_success_or_a_failure(attributes: Row, outcome: str | None) -> None:
     """A user's label or an evaluation's counts; a word that says neither is none."""
     assert decode_span({"gen_ai.operation.name": "invoke_agent"} | attributes)["outcome"] == outcome
+
+
+@pytest.mark.parametrize(
+    ("attributes", "role"),
+    [
+        ({"gen_ai.request.model": "m", "gen_ai.usage.input_tokens": 7}, "llm"),
+        ({"gen_ai.response.model": "m", "gen_ai.usage.completion_tokens": 7}, "llm"),
+        ({"gen_ai.operation.name": "responses", "gen_ai.request.model": "m"}, "llm"),
+        ({"gen_ai.request.model": "m"}, "wrapper"),
+        ({"gen_ai.usage.input_tokens": 7}, "wrapper"),
+        ({"gen_ai.request.model": "m", "gen_ai.usage.input_tokens": 7, "gen_ai.agent.name": "a"}, "wrapper"),
+    ],
+)
+def test_a_hand_written_span_with_model_and_usage_is_a_call(attributes: Row, role: str) -> None:
+    """Whoever writes spans by hand names the model and its tokens, and often no operation and no kind."""
+    assert decode_span(attributes, name="node.researcher")["role"] == role
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["gen_ai.usage.cost", "gen_ai.usage.cost.amount", "gen_ai.usage.cost_usd", "gen_ai.usage.total_cost"],
+)
+def test_a_reported_cost_has_four_spellings(key: str) -> None:
+    """Each is the provider's own figure, kept beside ours."""
+    row = decode_span({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", key: 0.25})
+    assert row["reported_cost_usd"] == Decimal("0.25")

@@ -45,6 +45,12 @@ def test_ids_are_hex() -> None:
     assert (read.links[0].trace_id.hex(), read.links[0].span_id.hex()) == (TRACE_ID, SPAN_ID)
 
 
+def test_ids_in_protobufs_own_json_form_are_read() -> None:
+    """Some senders write base64 where the specification wants hex: 16 and 8 bytes cannot be meant otherwise."""
+    read = only_span(traceId="AAECAwQFBgcICQoLDA0ODw==", spanId="AAECAwQFBgc=")
+    assert (read.trace_id, read.span_id) == (bytes(range(16)), bytes(range(8)))
+
+
 @given(st.binary(min_size=1, max_size=20))
 def test_ids_of_any_length_pass(raw: bytes) -> None:
     """The edge takes ids of the wrong length as they are; decode refuses them one by one."""
