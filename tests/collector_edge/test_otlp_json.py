@@ -46,7 +46,7 @@ def test_ids_are_hex() -> None:
 
 
 def test_ids_in_protobufs_own_json_form_are_read() -> None:
-    """Some senders write base64 where the specification wants hex: 16 and 8 bytes cannot be meant otherwise."""
+    """Some senders write base64 where hex is wanted: 16 and 8 bytes cannot be meant otherwise."""
     read = only_span(traceId="AAECAwQFBgcICQoLDA0ODw==", spanId="AAECAwQFBgc=")
     assert (read.trace_id, read.span_id) == (bytes(range(16)), bytes(range(8)))
 
