@@ -28,8 +28,8 @@ _FIELD_PATH = re.compile(r"Failed to parse (\w+) field")
 def to_protobuf(signal: Signal, body: bytes) -> bytes:
     """Turn an OTLP/JSON Export...ServiceRequest into its protobuf bytes.
 
-    Ids are hex of any length (decode judges lengths), or base64 of the right one, 64-bit integers are strings or
-    numbers, unknown fields are ignored, as the specification asks.
+    Ids are hex of any length (decode judges lengths), or base64 of the right one; 64-bit integers are
+    strings or numbers; unknown fields are ignored.
 
     Raises:
         BadInputError: it is not JSON, not an object, or a field does not fit the schema. The text names the
