@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from taximeter.errors import BadInputError
 from taximeter.layout import DataFolder
+from taximeter.quarantine import trim
 from warehouse.inbox import ReadBlock, read_block, read_name, waiting, with_block
 from warehouse.queries import query
 from warehouse.rows import REFUSED, SCHEMAS
@@ -210,3 +211,4 @@ def _set_aside(path: Path, quarantine: Path) -> None:
     if target.is_dir():
         shutil.rmtree(target)
     path.replace(target)
+    trim(quarantine)

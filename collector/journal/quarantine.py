@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from collector.journal.record import Block, Record
 from taximeter.layout import DataFolder
+from taximeter.quarantine import trim
 from warehouse.rows import REFUSED, block_name
 
 _REASON = "undecodable"
@@ -15,7 +16,8 @@ _REASON = "undecodable"
 def put_aside(folder: DataFolder, block: Block, records: Sequence[Record]) -> None:
     """Keep the payloads in the quarantine, one file each, readable by the owner only.
 
-    The names come from the block, so doing it again overwrites and never doubles.
+    The names come from the block, so doing it again overwrites and never doubles. The oldest that was set
+    aside goes when the quarantine is full.
     """
     for record in records:
         number = block.records.index(record)
@@ -23,6 +25,7 @@ def put_aside(folder: DataFolder, block: Block, records: Sequence[Record]) -> No
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with os.fdopen(file, "wb") as out:
             out.write(record.payload)
+    trim(folder.quarantine)
 
 
 def undecodable(records: Sequence[Record]) -> pa.Table:
