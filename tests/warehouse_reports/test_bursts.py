@@ -63,11 +63,12 @@ def test_recorded_arrivals_have_the_oracles_bursts(
         assert arrivals["asleep_at_peak_ratio"] == pytest.approx(1 - 1 / wanted["peak_to_mean"], abs=1e-6)
 
 
-def test_a_rate_series_is_the_sum_over_its_sources(tmp_path: Path) -> None:
-    """73 clients give the oracle's peak, mean and ratio in ten minutes; shorter windows say nothing."""
-    rows = imported(tmp_path, SHARED / "servegen-client-rates" / "reason" / "deepseek-r1", "servegen")
+@pytest.mark.parametrize("name", ["reason/deepseek-r1", "language/m-small"])
+def test_a_rate_series_is_the_sum_over_its_sources(tmp_path: Path, name: str) -> None:
+    """All clients give the oracle's peak, mean and ratio in ten minutes; shorter windows say nothing."""
+    rows = imported(tmp_path, SHARED / "servegen-client-rates" / name, "servegen")
     oracle = json.loads((SHARED / "servegen-client-rates" / "oracle.json").read_text(encoding="utf-8"))
-    wanted = oracle["reason/deepseek-r1"]
+    wanted = oracle[name]
 
     (row,) = rows
     assert (row["measure"], row["window_s"], row["windows"]) == ("request_rate", 600, wanted["windows_600s"])
@@ -84,7 +85,7 @@ def test_in_flight_and_busy_cards_are_time_over_the_window(tmp_path: Path) -> No
     calls = [
         llm("a", 0, 6, tokens=(10, 1), model_requested="own"),
         llm("b", 3, 5, tokens=(20, 2), model_requested="own"),
-        llm("late", 9, 9.5, model_requested="own"),
+        llm("late", 9, 9.5, model_requested="own", input_tokens=5),
     ]
     with store(tmp_path / "data", settings) as warehouse:
         for place, call in enumerate(calls):

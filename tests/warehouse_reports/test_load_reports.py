@@ -111,6 +111,7 @@ def test_a_call_that_tells_no_first_token_is_in_no_mean_of_it(tmp_path: Path) ->
     (turn,) = look(tmp_path / "d", [rows], "turn_budget")
 
     assert (turn["ttft_per_call_s"], turn["decode_per_call_s"], turn["ttft_known_ratio"]) == (1, 3, 0.5)
+    assert (turn["queue_per_call_s"], turn["queue_known_ratio"]) == (None, 0)
 
 
 def test_a_steps_profile_has_the_memory_that_was_held(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ calls as (
     select
         s.deployment,
         s.start_ns,
-        s.input_tokens + coalesce(s.output_tokens, 0) as tokens,
+        s.input_tokens + case when s.kind = 'embedding' then coalesce(s.output_tokens, 0) else s.output_tokens end as tokens,
         case when not coalesce(s.is_untimed, false) then s.busy_start_ns end as busy_start_ns,
         s.busy_end_ns
     from steps as s
@@ -26,6 +26,7 @@ calls as (
 ),
 
 -- What happened, as amounts over stretches; an event at an instant lasts 1 ns and its amount is not divided by time.
+-- Amounts are summed as whole billionths (of stretches as nanoseconds), so that no order of rows can show.
 happened as (
     select deployment, 'arrivals' as measure, start_ns as from_ns, start_ns + 1 as to_ns, 1.0 as amount, null as step_s
     from calls
@@ -110,23 +111,26 @@ filled as (
         place,
         sum(
             case
-                when step_s is null then amount
-                when step_s > 0 then amount * step_s / window_s
+                when step_s is null then (amount * 1e9)::hugeint
+                when step_s > 0 then (amount * step_s * 1e9)::hugeint
                 else
-                    amount
-                    * (
-                        least(to_ns, since_ns + (place + 1) * window_s * 1000000000)
-                        - greatest(from_ns, since_ns + place * window_s * 1000000000)
-                    )
-                    / (window_s * 1e9)
+                    least(to_ns, since_ns + (place + 1) * window_s * 1000000000)
+                    - greatest(from_ns, since_ns + place * window_s * 1000000000)
             end
-        )::double as amount
+        ) as units,
+        any_value(step_s is not null) as is_over_time
     from cut
     group by deployment, measure, window_s, place
 ),
 
 summed as (
-    select deployment, measure, window_s, count(*) filter (where amount > 0) as full_windows, sum(amount) as total, max(amount) as peak
+    select
+        deployment,
+        measure,
+        window_s,
+        count(*) filter (where units > 0) as full_windows,
+        sum(units)::double / if(any_value(is_over_time), window_s * 1e9, 1e9) as total,
+        max(units)::double / if(any_value(is_over_time), window_s * 1e9, 1e9) as peak
     from filled
     group by deployment, measure, window_s
 )

@@ -34,7 +34,7 @@ asking as (
 select
     c.task_id,
     c.tool_name,
-    any_value(agent) as agent,
+    min(agent) as agent,
     count(*) as calls,
     count(*) - 1 as extra_calls,
     count(distinct result_hash) as results,
@@ -52,4 +52,4 @@ left join asking as a
     on c.task_id = a.task_id and c.tool_name is not distinct from a.tool_name and c.args_hash = a.args_hash
 group by c.task_id, c.tool_name, c.args_hash
 having count(*) > 1
-order by extra_work_s desc, c.task_id, c.tool_name
+order by extra_work_s desc, c.task_id, c.tool_name, first_at, step_ids

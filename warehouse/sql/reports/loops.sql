@@ -60,7 +60,7 @@ found as (
 select
     f.task_id,
     f.tool_name,
-    any_value(f.agent) as agent,
+    min(f.agent) as agent,
     f.form,
     f.reason,
     coalesce(bool_or(f.bucket = 'loop'), false) as is_counted,
@@ -79,4 +79,4 @@ left join steps as r
     and f.bucket = 'loop'
 where f.form is not null
 group by f.task_id, f.tool_name, f.form, f.reason, coalesce(f.args_shape_hash, f.args_hash)
-order by is_counted desc nulls last, calls desc, f.task_id, f.tool_name
+order by is_counted desc nulls last, calls desc, f.task_id, f.tool_name, first_at, step_ids

@@ -44,7 +44,12 @@ select
     count(*) filter (where total_cost_usd is null) as unknown_costs,
     case
         when count(*) = count(total_cost_usd)
-            then (sum(total_cost_usd)::double / nullif(count(*) filter (where outcome = 'success'), 0))::decimal(38, 12)
+            then
+                (
+                    (sum(total_cost_usd) * 1000000000000)::hugeint
+                    // nullif(count(*) filter (where outcome = 'success'), 0)
+                )::decimal(26, 0)
+                * 0.000000000001::decimal(12, 12)
     end as cost_per_success_usd,
     sum(total_tokens)::bigint as total_tokens,
     bool_or(simulated) as simulated

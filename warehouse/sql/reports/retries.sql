@@ -16,7 +16,7 @@ tries as (
 select
     task_id,
     call_id,
-    any_value(agent) as agent,
+    min(agent) as agent,
     arg_max(model, attempt) as model,
     arg_max(deployment, attempt) as deployment,
     make_timestamp_ns(min(start_ns))::timestamp as started_at,

@@ -3,7 +3,8 @@
 -- law: a turn is a task from its first to its last span. Overheads are means per round of a task's rounds: queue, time to
 --      the first token after it, the rest of the answer, tools' own work, and what is left of the turn when the union
 --      of all steps is taken off; parallel steps count each, so the parts may be more than the turn. Calls without a
---      length or a time to first token are in no such mean: calls_timed_ratio and ttft_known_ratio tell how many are
+--      length or a time to first token are in no such mean: calls_timed_ratio, ttft_known_ratio and queue_known_ratio tell how many are.
+--      A queue that nobody told is part of the time to the first token
 with
 chosen as (
     select task_id, coalesce(task_type, agent) as profile, rounds, (end_ns - start_ns) / 1e9 as turn_s, simulated
@@ -42,7 +43,8 @@ timed as (
         count(l.call_ns) as calls,
         count(l.ttft_ns) filter (where l.kind = 'llm') as calls_with_ttft,
         sum(l.call_ns) / 1e9 as call_s,
-        sum(coalesce(l.queue_ns, 0)) filter (where l.kind = 'llm' and l.ttft_ns is not null) / 1e9 as queue_s,
+        count(l.queue_ns) filter (where l.kind = 'llm') as calls_with_queue,
+        sum(l.queue_ns) filter (where l.kind = 'llm') / 1e9 as queue_s,
         sum(greatest(l.ttft_ns - coalesce(l.queue_ns, 0), 0)) filter (where l.kind = 'llm') / 1e9 as ttft_s,
         sum(greatest(l.call_ns - l.ttft_ns, 0)) / 1e9 as decode_s,
         coalesce(sum(l.tool_ns), 0) / 1e9 as tool_s,
@@ -73,14 +75,15 @@ select
     quantile_cont(t.turn_s / t.rounds, 0.95) as round_p95_s,
     quantile_disc(t.rounds, 0.5) * quantile_cont(t.turn_s / t.rounds, 0.5) as budget_p50_s,
     quantile_disc(t.rounds, 0.95) * quantile_cont(t.turn_s / t.rounds, 0.5) as budget_p95_s,
-    avg(t.call_s / t.rounds) as call_per_round_s,
-    sum(t.queue_s) / nullif(sum(t.calls_with_ttft), 0) as queue_per_call_s,
-    sum(t.ttft_s) / nullif(sum(t.calls_with_ttft), 0) as ttft_per_call_s,
-    sum(t.decode_s) / nullif(sum(t.calls_with_ttft), 0) as decode_per_call_s,
-    avg(t.tool_s / t.rounds) as tool_per_round_s,
-    avg(t.between_s / t.rounds) as between_per_round_s,
+    avg(t.call_s / t.rounds order by t.task_id) as call_per_round_s,
+    sum(t.queue_s order by t.task_id) / nullif(sum(t.calls_with_queue), 0) as queue_per_call_s,
+    sum(t.ttft_s order by t.task_id) / nullif(sum(t.calls_with_ttft), 0) as ttft_per_call_s,
+    sum(t.decode_s order by t.task_id) / nullif(sum(t.calls_with_ttft), 0) as decode_per_call_s,
+    avg(t.tool_s / t.rounds order by t.task_id) as tool_per_round_s,
+    avg(t.between_s / t.rounds order by t.task_id) as between_per_round_s,
     sum(t.calls) / nullif(any_value(a.calls), 0) as calls_timed_ratio,
     sum(t.calls_with_ttft) / nullif(any_value(a.calls), 0) as ttft_known_ratio,
+    sum(t.calls_with_queue) / nullif(any_value(a.calls), 0) as queue_known_ratio,
     bool_or(t.simulated) as simulated
 from timed as t
 left join attempts as a on t.profile is not distinct from a.profile
