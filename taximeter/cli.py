@@ -88,8 +88,8 @@ def import_(
     """Read recordings you already have, told by their content, compressed or not.
 
     Traces: OTLP (JSON, protobuf), Jaeger, Tempo and Langfuse exports. Calls: Claude Code session logs,
-    aider's log, LiteLLM spend rows (JSON, CSV). GPU samples: CSV or Parquet. A log or table with names of its
-    own is read with --as and a map of its columns (docs/reports.md shows one).
+    aider's log, LiteLLM spend rows (JSON, CSV). GPU samples: CSV, Parquet, `nvidia-smi -q -x`.
+    A log or table with names of its own is read with --as and a map of its columns (docs/reports.md shows one).
 
     The same file read twice counts once. Says what it read, what it refused, and why.
 

@@ -12,6 +12,7 @@ from collector.formats.claude_session import is_claude_session, read_claude_sess
 from collector.formats.documents import read_documents
 from collector.formats.focus import is_focus, read_focus
 from collector.formats.gpu_samples import is_gpu_csv, is_gpu_parquet, read_csv, read_parquet
+from collector.formats.gpu_smi_xml import is_smi_xml, read_smi_file
 from collector.formats.jaeger import is_jaeger, read_jaeger
 from collector.formats.json_events import Element, read_elements
 from collector.formats.langfuse import is_langfuse, read_langfuse
@@ -55,6 +56,8 @@ def detect(path: Path, zone: str | None, where: str) -> Reading | None:
         return _parquet(path, zone, where)
     if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in _JSON_STARTS:
         return _json(path) or _cut_json(head)
+    if is_smi_xml(head):
+        return Reading("nvidia-smi-xml", lambda file: read_smi_file(file, zone, where))
     layout = find_layout(lambda: open_plain(path))
     if layout:
         return Reading(f"otlp-protobuf-{layout.signal}", lambda file: read_protobuf(file, layout))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import BinaryIO
 from xml.etree.ElementTree import Element, TreeBuilder  # only builds; reading is the strict parser below
 from xml.parsers import expat
 
@@ -11,6 +12,7 @@ from collector.formats.gpu_samples import to_tables
 from taximeter.errors import BadInputError
 
 _ROOT = b"<nvidia_smi_log"
+_MOST_BYTES = 64 * 1024 * 1024
 _TIME = "%a %b %d %H:%M:%S %Y"
 # Names are those of the same tool's query mode; of several places the first that is there counts.
 _PLACES = {
@@ -38,6 +40,19 @@ _COLUMNS = ("time", "bus_id", "pid", *_PLACES, "process_memory_mib")
 def is_smi_xml(head: bytes) -> bool:
     """Tell from a file's first bytes whether it is such a document."""
     return _ROOT in head
+
+
+def read_smi_file(file: BinaryIO, zone: str | None, where: str) -> Iterator[dict[str, pa.Table]]:
+    """Read such a document from a file; see `read_smi_xml`.
+
+    Raises:
+        BadInputError: it is larger than any such document, is cut, or declares entities.
+    """
+    text = file.read(_MOST_BYTES + 1)
+    if len(text) > _MOST_BYTES:
+        message = f"an nvidia-smi document of more than {_MOST_BYTES:,} bytes"
+        raise BadInputError(message)
+    yield read_smi_xml(text, zone, where)
 
 
 def read_smi_xml(

@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
+from collector.decode import DecodeOptions
 from collector.formats.gpu_smi_xml import read_smi_xml
+from collector.importing import import_paths
+from taximeter.clock import ManualClock
 from taximeter.errors import BadInputError
+from taximeter.layout import DataFolder
 
 SAMPLES = Path(__file__).parents[3] / "shared" / "data" / "telegraf-gpu-samples"
 ORACLE: list[dict[str, Any]] = (
@@ -57,3 +61,17 @@ def test_a_cut_document_is_refused() -> None:
     """Half a document gives no figures."""
     with pytest.raises(BadInputError, match="broken XML"):
         read_smi_xml(b"<nvidia_smi_log><gpu id='1'>", "UTC", "f")
+
+
+@pytest.mark.skipif(not ORACLE, reason="the shared captures are not here")
+def test_captures_are_imported_as_they_lie(tmp_path: Path) -> None:
+    """A folder of captures goes in: every card with a time has samples, the one without tells why not."""
+    folder = DataFolder(tmp_path).make()
+    options = DecodeOptions(content_key=b"k" * 32, capture_text=False, task_key=None)
+    captures = SAMPLES / "nvidia_smi_xml"
+    found = import_paths([captures], folder, options, ManualClock(1), lambda *_: None, zone="UTC")
+
+    results = {result.path.name: result for result in found.files}
+    assert {result.format for result in results.values()} == {"nvidia-smi-xml"}
+    assert [name for name, result in results.items() if not result.rows["samples"]] == ["gtx-1070-ti.xml"]
+    assert set(results["gtx-1070-ti.xml"].refused) == {"bad_time"}
