@@ -89,7 +89,7 @@ def import_(
 
     Traces: OTLP (JSON, protobuf), Jaeger, Tempo and Langfuse exports. Calls: Claude Code session logs,
     aider's log, LiteLLM spend rows (JSON, CSV). GPU samples: CSV, Parquet, `nvidia-smi -q -x`.
-    A log or table with names of its own is read with --as and a map of its columns (docs/reports.md shows one).
+    A log or table with names of its own is read with --as and a map of its columns (see docs/reports.md).
 
     The same file read twice counts once. Says what it read, what it refused, and why.
 
