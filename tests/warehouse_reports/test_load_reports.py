@@ -181,3 +181,16 @@ def test_failures_are_charged_to_successes(tmp_path: Path) -> None:
         Decimal("2.5"),
         5,
     )
+
+
+def test_a_task_whose_call_tells_no_length_has_none(tmp_path: Path) -> None:
+    """A request log without durations gives tasks of unknown length, not of none."""
+    call = llm("chat", 5, 5, tokens=(10, 1), flags=["untimed"])
+    with store(tmp_path / "d") as warehouse:
+        warehouse.load(spans(*in_trace("1" * 32, [call])))
+        warehouse.refresh(LATER_NS)
+        (task,) = warehouse.report("tasks").to_pylist()
+        (profile,) = warehouse.report("load_profile").to_pylist()
+
+        assert (task["total_tokens"], task["duration_s"], profile["duration_p50_s"]) == (11, None, None)
+        assert warehouse.report("turn_budget").num_rows == 0

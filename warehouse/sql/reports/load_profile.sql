@@ -47,8 +47,8 @@ select
     sum(c.total_tokens)::bigint as total_tokens,
     sum(c.total_tokens) filter (where c.rounds > 0) / nullif(sum(c.rounds) filter (where c.total_tokens is not null), 0)
         as tokens_per_round,
-    quantile_cont((c.end_ns - c.start_ns) / 1e9, 0.5) as duration_p50_s,
-    quantile_cont((c.end_ns - c.start_ns) / 1e9, 0.95) as duration_p95_s,
+    quantile_cont(nullif(c.end_ns - c.start_ns, 0) / 1e9, 0.5) as duration_p50_s,
+    quantile_cont(nullif(c.end_ns - c.start_ns, 0) / 1e9, 0.95) as duration_p95_s,
     coalesce(any_value(k.peak_concurrency), 0)::bigint as peak_concurrency,
     bool_or(c.simulated) as simulated
 from chosen as c

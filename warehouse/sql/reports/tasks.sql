@@ -14,7 +14,8 @@ select
     status,
     make_timestamp_ns(start_ns)::timestamp as started_at,
     make_timestamp_ns(end_ns)::timestamp as ended_at,
-    (end_ns - start_ns) / 1e9 as duration_s,
+    -- A task between one instant and the same is one whose calls told no length: unknown, not 0.
+    nullif(end_ns - start_ns, 0) / 1e9 as duration_s,
     steps,
     rounds,
     llm_calls,

@@ -1,6 +1,6 @@
 -- grain: task type
 -- inputs: tasks, steps
--- law: a turn is a task from its first to its last span. Overheads are means per round of a task's rounds: queue, time to
+-- law: a turn is a task from its first to its last span; tasks without a length are left out. Overheads are means per round of a task's rounds: queue, time to
 --      the first token after it, the rest of the answer, tools' own work, and what is left of the turn when the union
 --      of all steps is taken off; parallel steps count each, so the parts may be more than the turn. Calls without a
 --      length or a time to first token are in no such mean: calls_timed_ratio, ttft_known_ratio and queue_known_ratio tell how many are.
@@ -9,7 +9,7 @@ with
 chosen as (
     select task_id, coalesce(task_type, agent) as profile, rounds, (end_ns - start_ns) / 1e9 as turn_s, simulated
     from tasks
-    where start_ns >= $since_ns and start_ns < $until_ns and rounds > 0 and not provisional
+    where start_ns >= $since_ns and start_ns < $until_ns and rounds > 0 and not provisional and end_ns > start_ns
 ),
 
 leaves as (
