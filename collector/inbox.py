@@ -45,7 +45,8 @@ def write_block(folder: DataFolder, journal: str, sequence: int, tables: Mapping
 
 def _write(path: Path, table: pa.Table, journal: str, sequence: int) -> None:
     about = {"journal": journal, "sequence": str(sequence), "decoder_version": str(DECODER_VERSION)}
-    pq.write_table(table.replace_schema_metadata(about), path, compression="zstd")
+    # With checksums a bit that flips on the disk is told, and never a wrong number.
+    pq.write_table(table.replace_schema_metadata(about), path, compression="zstd", write_page_checksum=True)
     _sync(path)
 
 

@@ -106,9 +106,9 @@ def _read_table(file: Path) -> pa.Table:
             raise
         raise BadInputError(str(error)) from None
     try:
-        table = pq.read_table(pa.BufferReader(content))
+        table = pq.read_table(pa.BufferReader(content), page_checksum_verification=True)
         table.validate(full=True)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:  # names that are no text are a ValueError
         raise BadInputError(str(error)) from None
     return table
 
