@@ -14,10 +14,19 @@ class Company:
     its work. So a change of company moves one instant, that of the next to end, and no other.
     """
 
-    def __init__(self, ratio: float, limits: list[int], replicas: "Replicas") -> None:
+    def __init__(
+        self,
+        ratio: float,
+        limits: list[int],
+        replicas: "Replicas",
+        due: list[float],
+        events: list[tuple[float, int]],
+    ) -> None:
+        """Write the instant at which a step will end into `due`, and as its event into `events`."""
         self._ratio = ratio
         self._limits = limits
         self._replicas = replicas
+        self._due, self._events = due, events
         self._done: list[float] = [0.0] * len(replicas.state)
         self._as_of: list[float] = [0.0] * len(replicas.state)
         self._ends: list[list[tuple[float, int]]] = [[] for _ in replicas.state]
@@ -41,9 +50,7 @@ class Company:
                 best, fewest = one, load[one]
         return best
 
-    def join(
-        self, step: int, replica: int, now: float, work: float, due: list[float], heap: list[tuple[float, int]]
-    ) -> None:
+    def join(self, step: int, replica: int, now: float, work: float) -> None:
         """Serve a step on a replica from now on."""
         self._go_on(replica, now)
         load = self._replicas.load
@@ -52,9 +59,9 @@ class Company:
             self._replicas.busy_by.append(1)
         load[replica] += 1
         heappush(self._ends[replica], (self._done[replica] + work, step))
-        self._next(replica, now, due, heap)
+        self._next(replica, now)
 
-    def leave(self, replica: int, now: float, due: list[float], heap: list[tuple[float, int]]) -> None:
+    def leave(self, replica: int, now: float) -> None:
         """End the step of a replica that is due."""
         self._done[replica] = heappop(self._ends[replica])[0]
         self._as_of[replica] = now
@@ -63,7 +70,7 @@ class Company:
         if not load[replica]:
             self._replicas.busy_t.append(now)
             self._replicas.busy_by.append(-1)
-        self._next(replica, now, due, heap)
+        self._next(replica, now)
 
     def _pace(self, replica: int) -> float:
         others = max(self._replicas.load[replica] - 1, 0)
@@ -73,10 +80,10 @@ class Company:
         self._done[replica] += (now - self._as_of[replica]) * self._pace(replica)
         self._as_of[replica] = now
 
-    def _next(self, replica: int, now: float, due: list[float], heap: list[tuple[float, int]]) -> None:
+    def _next(self, replica: int, now: float) -> None:
         ends = self._ends[replica]
         if ends:
             finish, step = ends[0]
             instant = now + max(finish - self._done[replica], 0.0) / self._pace(replica)
-            due[step] = instant
-            heappush(heap, (instant, 2 * step + 1))
+            self._due[step] = instant
+            heappush(self._events, (instant, 2 * step + 1))

@@ -12,8 +12,8 @@ class Observation(NamedTuple):
 
     `now_s` is the policy's own clock; all else is as of `seen_s`, which is earlier where metrics come late.
     Counters only grow, so that a window is the difference of two observations. A gauge is None while its
-    metric is missing. `finished_last` holds (instant, seconds from arrival to answer, of these waiting), oldest
-    first.
+    metric is missing. `finished_last` holds (instant, seconds from arrival to answer, of these
+    waiting), oldest first.
     `between` maps steps that tasks run elsewhere (tools) to (name, instant it began).
     """
 
@@ -44,7 +44,7 @@ class Observation(NamedTuple):
 
 
 class Policy(Protocol):
-    """Decides how many replicas there should be. It may remember; it must not look at a clock or at chance."""
+    """Decides how many replicas there should be. It may remember, and asks neither clock nor chance."""
 
     @property
     def name(self) -> str:

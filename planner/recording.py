@@ -77,7 +77,7 @@ def _arrivals(calls: list[dict[str, Any]], asked: Asked) -> Workload:
     model = asked.service_model
     if model is None:
         message = (
-            f"the calls to {asked.deployment!r} are a log of arrivals without durations; say how long a call takes:"
+            f"the calls to {asked.deployment!r} are arrivals without durations; say how long a call takes:"
             " --service-model 'prefill_tokens_per_s=8000,decode_tokens_per_s=60'"
         )
         raise NotFoundError(message)
@@ -91,7 +91,7 @@ def _arrivals(calls: list[dict[str, Any]], asked: Asked) -> Workload:
         begin = (row["started_at"] - zero_us) * _S_PER_US
         seconds = model.seconds(row["input_tokens"], row["output_tokens"])
         tokens = float(row["input_tokens"] + row["output_tokens"])
-        steps.append(Step(number, number, begin, begin + seconds, seconds, True, 0.0, tokens))  # noqa: FBT003
+        steps.append(Step(number, number, begin, begin + seconds, seconds, True, 0.0, tokens))
     built = build(
         steps,
         deployment=asked.deployment,
@@ -102,7 +102,11 @@ def _arrivals(calls: list[dict[str, Any]], asked: Asked) -> Workload:
     )
     note = "arrivals only: a slow answer delays no later request; added wait is all of the simulated wait"
     return replace(
-        built, kind="open loop", assumed=str(model), queueing="none recorded", coverage_ratio=len(known) / len(calls)
+        built,
+        kind="open loop",
+        assumed=str(model),
+        queueing="none recorded",
+        coverage_ratio=len(known) / len(calls),
     ).noted(note)
 
 
@@ -122,13 +126,15 @@ def _closed_loops(
     profile_of = {name: number for number, name in enumerate(profiles)}
     steps = []
     for row in kept:
-        place = (groups[row["task_id"]], task_of[row["task_id"]])
         profile = profile_of[str(row["name"] or row["kind"])]
+        group, task = groups[row["task_id"]], task_of[row["task_id"]]
         if id(row) in begun:
-            steps.append(_served(row, place, profile, begun[id(row)], slow.get(id(row), 1.0), zero_us))
+            slowed = slow.get(id(row), 1.0)
+            place = (group, task, profile)
+            steps.append(_served(row, place, begin_us=begun[id(row)], slowed=slowed, zero_us=zero_us))
         else:
             begin, end = (max(row[name] - zero_us, 0) * _S_PER_US for name in ("started_at", "ended_at"))
-            steps.append(Step(*place, begin, end, end - begin, False, profile=profile))  # noqa: FBT003
+            steps.append(Step(group, task, begin, end, end - begin, False, profile=profile))
     built = build(
         steps,
         deployment=asked.deployment,
@@ -137,9 +143,10 @@ def _closed_loops(
         horizon_s=max(step.end_s for step in steps),
         start_ns=zero_us * _NS_PER_US,
     )
-    served = [(begin * _S_PER_US, row["busy_ended_at"] * _S_PER_US) for row, begin in zip(timed, busy, strict=True)]
-    zero_s = zero_us * _S_PER_US
-    full = saturated([(b - zero_s, e - zero_s) for b, e in served], asked.slots) if asked.slots else ()
+    served = [
+        (begin * _S_PER_US, row["busy_ended_at"] * _S_PER_US) for row, begin in zip(timed, busy, strict=True)
+    ]
+    full = saturated(served, asked.slots) if asked.slots else ()
     return replace(
         built,
         queueing=how,
@@ -150,7 +157,7 @@ def _closed_loops(
 
 
 def _served(
-    row: dict[str, Any], place: tuple[int, int], profile: int, begin_us: float, slowed: float, zero_us: int
+    row: dict[str, Any], place: tuple[int, int, int], *, begin_us: float, slowed: float, zero_us: int
 ) -> Step:
     """Make a step of a call: it comes when its queueing began, and what the client did after is a pause."""
     queued_s = row["queue_s"]
@@ -161,7 +168,8 @@ def _served(
     tokens = UNKNOWN
     if row["input_tokens"] is not None and row["output_tokens"] is not None:
         tokens = float(row["input_tokens"] + row["output_tokens"])
-    return Step(*place, begin - wait, end, (end - begin) / slowed, True, wait, tokens, profile)  # noqa: FBT003
+    group, task, profile = place
+    return Step(group, task, begin - wait, end, (end - begin) / slowed, True, wait, tokens, profile)
 
 
 def _busy(timed: list[dict[str, Any]], slots: int | None) -> tuple[list[float], str, list[str]]:
@@ -172,25 +180,38 @@ def _busy(timed: list[dict[str, Any]], slots: int | None) -> tuple[list[float], 
         if told == len(timed):
             return begins, "measured", []
         if told:
-            return begins, "measured", [f"{len(timed) - told} of {len(timed)} calls tell no queue time: taken as none"]
-        return begins, "unknown", ["no call tells its queue time and the slots are unknown: none is taken off"]
+            return (
+                begins,
+                "measured",
+                [f"{len(timed) - told} of {len(timed)} calls tell no queue time: taken as none"],
+            )
+        return (
+            begins,
+            "unknown",
+            ["no call tells its queue time and the slots are unknown: none is taken off"],
+        )
     order = sorted(range(len(timed)), key=lambda place: begins[place])
-    queueing = strip_queue([begins[i] for i in order], [float(timed[i]["busy_ended_at"]) for i in order], slots)
+    queueing = strip_queue(
+        [begins[i] for i in order], [float(timed[i]["busy_ended_at"]) for i in order], slots
+    )
     for place, begin in zip(order, queueing.begin_s, strict=True):
-        begins[place] = begin
+        if timed[place]["queue_s"] is None:
+            begins[place] = begin
     note = queueing.note or f"queueing estimated: {slots} steps at once, first come first served"
     return begins, queueing.how, [note]
 
 
 def _groups(rows: list[dict[str, Any]]) -> dict[str, int]:
-    """Number what runs in one closed loop: a task, with those before it of a conversation where they are close."""
+    """Number what runs in one closed loop: a task, with those shortly before it of its conversation."""
     spans: dict[str, tuple[str | None, int, int]] = {}
     for row in rows:
         _, begin, end = spans.get(row["task_id"], (None, row["started_at"], row["ended_at"]))
         spans[row["task_id"]] = (row["session"], min(begin, row["started_at"]), max(end, row["ended_at"]))
     found: dict[str, int] = {}
     last: dict[str, tuple[int, int]] = {}  # session -> group and end of its newest task
-    for number, (task, (session, begin, end)) in enumerate(sorted(spans.items(), key=lambda item: item[1][1:])):
+    for number, (task, (session, begin, end)) in enumerate(
+        sorted(spans.items(), key=lambda item: item[1][1:])
+    ):
         group = number
         if session is not None:
             earlier = last.get(session)

@@ -49,11 +49,11 @@ class Replicas:
         """Replicas that serve or will."""
         return self.ready + self.starting
 
-    def company(self, slow_down: float) -> Company | None:
+    def company(self, slow_down: float, due: list[float]) -> Company | None:
         """Make what serves steps in company, where company slows them down; None where it does not."""
         if slow_down > 0:
             limits = [pool.concurrency for pool in self._fleet.pools]
-            self._company = Company(slow_down, limits, self)
+            self._company = Company(slow_down, limits, self, due, self._events)
         return self._company
 
     def open(self, count: int) -> None:

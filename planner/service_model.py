@@ -10,6 +10,7 @@ _PREFILL, _CACHED, _DECODE = 10.0, 1.0, 40.0  # work per token, as the ledger we
 _LEAST_CALLS = 200
 _LEAST_SPREAD = 0.5
 _LEAST_T = 3.0
+_TOO_FAST = 1e12
 
 
 class ServiceModel(NamedTuple):
@@ -22,9 +23,7 @@ class ServiceModel(NamedTuple):
     def seconds(self, input_tokens: float, output_tokens: float) -> float:
         """Tell how long a call takes with nobody beside it."""
         return (
-            self.fixed_s
-            + input_tokens / self.prefill_tokens_per_s
-            + output_tokens / self.decode_tokens_per_s
+            self.fixed_s + input_tokens / self.prefill_tokens_per_s + output_tokens / self.decode_tokens_per_s
         )
 
     def __str__(self) -> str:
@@ -44,7 +43,7 @@ def read_service_model(text: str) -> ServiceModel:
             found[name.strip()] = float(figure)
         except ValueError:
             found[name.strip()] = -1.0
-    bad = [name for name, figure in found.items() if name not in _KEYS or not 0 <= figure < 1e12]  # noqa: PLR2004
+    bad = [name for name, figure in found.items() if name not in _KEYS or not 0 <= figure < _TOO_FAST]
     if bad or not all(found.get(name) for name in _KEYS[:2]):
         message = (
             f"--service-model {text!r} must look like prefill_tokens_per_s=8000,decode_tokens_per_s=60"
@@ -72,22 +71,28 @@ class SlowDown(NamedTuple):
 
 
 def fit_slow_down(calls: list[Call]) -> SlowDown:
-    """Fit the slow-down of a call by its company, where the recording can tell it; else none, with the reason.
+    """Fit the slow-down of a call by its company where the recording tells it; else none, with the reason.
 
     Least squares of `service = a u + b u others` over calls of known tokens, u the ledger's work of the
     tokens; the ratio is b / a. Taken only where it is three standard errors from 0.
     """
     known = [call for call in calls if not isnan(call.input_tokens) and not isnan(call.output_tokens)]
     if len(known) < _LEAST_CALLS:
-        return SlowDown(0.0, f"no slow-down by company: {len(known)} calls with known tokens, {_LEAST_CALLS} needed")
+        return SlowDown(
+            0.0, f"no slow-down by company: {len(known)} calls with known tokens, {_LEAST_CALLS} needed"
+        )
     mean = sum(call.company for call in known) / len(known)
     spread = sqrt(sum((call.company - mean) ** 2 for call in known) / len(known))
     if spread < _LEAST_SPREAD:
-        return SlowDown(0.0, "no slow-down by company: the calls were served in the same company all the time")
+        return SlowDown(
+            0.0, "no slow-down by company: the calls were served in the same company all the time"
+        )
     alone, more, error = _least_squares([(call.service_s, _work(call), call.company) for call in known])
     if alone <= 0 or more <= 0 or more < _LEAST_T * error:
         return SlowDown(0.0, "no slow-down by company: the recording shows none that is sure")
-    return SlowDown(more / alone, f"a call takes {more / alone:.1%} longer per other call (fitted on {len(known)})")
+    return SlowDown(
+        more / alone, f"a call takes {more / alone:.1%} longer per other call (fitted on {len(known)})"
+    )
 
 
 def _work(call: Call) -> float:

@@ -99,8 +99,9 @@ class _Replay:
         busy_at, busy_by = replicas.busy_t.append, replicas.busy_by.append
         counts, area, latest, between = self._counts, self._area, self._latest, self._between
         keeps_latest, wakes = self._keeps_latest, self._policy.wakes_on_arrival
-        company = replicas.company(load.slow_down)
+        company = replicas.company(load.slow_down, due)
         horizon, now = load.horizon_s, 0.0
+        worked = 0.0
         n_arrived = n_finished = n_running = 0
         summed, since, token_sum = 0.0, 0.0, 0.0
         # Only the next of the steps that wait for nobody is an event yet, so that the heap stays small.
@@ -129,7 +130,7 @@ class _Replay:
                     on[step] = replica
                     n_running += 1
                     if company:
-                        company.join(step, replica, now, work_s[step], due, heap)
+                        company.join(step, replica, now, work_s[step])
                     else:
                         if not flying[replica]:
                             busy_at(now)
@@ -142,6 +143,7 @@ class _Replay:
             if code & 1:
                 if due[step] != now:
                     continue  # it was broken off, or its company changed
+                worked = now
                 ended[step] = now
                 replica = on[step]
                 if replica >= 0:
@@ -151,7 +153,7 @@ class _Replay:
                     if keeps_latest:
                         latest.append((now, now - arrived[step], begun[step] - arrived[step]))
                     if company:
-                        company.leave(replica, now, due, heap)
+                        company.leave(replica, now)
                         n_running -= 1
                         if state[replica] == DRAINING and not flying[replica]:
                             replicas.gone(replica, now)
@@ -160,7 +162,7 @@ class _Replay:
                             begun[waiting] = now
                             on[waiting] = place
                             n_running += 1
-                            company.join(waiting, place, now, work_s[waiting], due, heap)
+                            company.join(waiting, place, now, work_s[waiting])
                     elif state[replica] == READY:
                         if queue:
                             waiting = queue.popleft()
@@ -219,7 +221,7 @@ class _Replay:
                         begun[step] = now
                         on[step] = replica
                         n_running += 1
-                        company.join(step, replica, now, work_s[step], due, heap)
+                        company.join(step, replica, now, work_s[step])
                     else:
                         queue.append(step)
                 else:
@@ -245,7 +247,7 @@ class _Replay:
                     counts[0], counts[1], counts[2] = n_arrived, n_finished, n_running
                     area[0], area[2] = summed, token_sum
                     self._ask(now)
-        return max(now, horizon)
+        return max(worked, horizon) if not queue else max(now, horizon)
 
     def _ask_again(self, now: float, horizon: float) -> bool:
         """Ask the policy and set the next time; tell whether there is one.
@@ -253,13 +255,15 @@ class _Replay:
         While nothing changes and the policy has settled, the questions up to the next event are left out:
         their answer is known.
         """
-        self._ask(now)
         policy, heap = self._policy, self._heap
         has_work = self._has_work()
         nothing_left = not has_work and not self._queue
         if nothing_left and now >= horizon:
             return False
-        step_s = policy.interval_s if self._replicas.provisioned else policy.idle_interval_s or policy.interval_s
+        self._ask(now)
+        step_s = (
+            policy.interval_s if self._replicas.provisioned else policy.idle_interval_s or policy.interval_s
+        )
         following = now + step_s
         if now - self._steady_since > policy.memory_s + self._fleet.scrape_lag_s:
             event = heap[0][0] if heap else horizon
@@ -300,7 +304,9 @@ class _Replay:
         between: tuple[tuple[str, float], ...] = ()
         if self._between:
             names, profile = self._load.profiles, self._load.profile
-            between = tuple((names[profile[step]], begun) for step, begun in self._between.items() if begun <= now)
+            between = tuple(
+                (names[profile[step]], begun) for step, begun in self._between.items() if begun <= now
+            )
         fresh = Observation(
             now, now, replicas.ready, replicas.starting, queued, running, arrived, finished,
             self._area[0], self._area[2], latest, between, tuple(replicas.ready_by_pool),

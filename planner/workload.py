@@ -32,7 +32,8 @@ class Workload:
     """Steps in order of their recorded start, one list per figure, so that a replay is quick.
 
     `gap_s` is the pause after the last of the steps before it ended, and the arrival where there are none.
-    `work_s` is a served step's time alone on a replica; a tool's or another model's is its recorded duration.
+    `work_s` is a served step's time alone on a replica, `recorded_s` its time served as recorded, in company;
+    of a tool or another model both are its recorded duration. Minutes count from the epoch.
     `slack_s` tells how much later a step could have ended without moving the end of its task.
     """
 
@@ -45,6 +46,7 @@ class Workload:
     start_s: list[float]
     gap_s: list[float]
     work_s: list[float]
+    recorded_s: list[float]
     wait_s: list[float]
     served: list[bool]
     tokens: list[float]
@@ -69,6 +71,19 @@ class Workload:
     def served_steps(self) -> int:
         """How many of them the deployment serves."""
         return sum(self.served)
+
+    def within(self, start_ns: int, horizon_s: float) -> "Workload":
+        """Count seconds from another instant, not later than its own start, and run to another horizon."""
+        shift_s = (self.start_ns - start_ns) / 1e9
+        return replace(
+            self,
+            start_ns=start_ns,
+            horizon_s=horizon_s,
+            start_s=[start + shift_s for start in self.start_s],
+            gap_s=[
+                gap if waits else gap + shift_s for gap, waits in zip(self.gap_s, self.before, strict=True)
+            ],
+        )
 
     def noted(self, *notes: str) -> "Workload":
         """Say something more about where it comes from."""
@@ -115,6 +130,9 @@ def build(
         start_s=[step.start_s for step in ordered],
         gap_s=gap_s,
         work_s=[step.work_s for step in ordered],
+        recorded_s=[
+            step.end_s - step.start_s - (0.0 if isnan(step.wait_s) else step.wait_s) for step in ordered
+        ],
         wait_s=[step.wait_s for step in ordered],
         served=[step.is_served for step in ordered],
         tokens=[step.tokens for step in ordered],
@@ -157,9 +175,7 @@ def _last_ones(steps: list[Step], ended: list[int], latest_s: float) -> list[int
     return strict or kept
 
 
-def _slack(
-    steps: list[Step], ends: list[float], after: list[list[int]], gap_s: list[float]
-) -> list[float]:
+def _slack(steps: list[Step], ends: list[float], after: list[list[int]], gap_s: list[float]) -> list[float]:
     task_end: dict[int, float] = {}
     for step in steps:
         task_end[step.task] = max(task_end.get(step.task, -inf), step.end_s)
@@ -176,7 +192,7 @@ def _slack(
 
 
 def saturated(intervals: list[tuple[float, float]], slots: int) -> tuple[int, ...]:
-    """Tell the minutes, counted from the start, in which all slots were taken more than half of the time.
+    """Tell the minutes, of intervals in seconds, in which all slots were taken more than half of the time.
 
     In them the recording cannot show what more was wanted.
     """
@@ -212,7 +228,7 @@ def strip_queue(arrivals: list[float], ends: list[float], slots: int) -> Queuein
     before it are left. Where the recording shows that more were served at once, nothing is taken off.
     """
     if _most_at_once(arrivals, ends) > 2 * slots:
-        note = f"more than {2 * slots} steps ran at once where {slots} fit: set the concurrency; no queue is taken off"
+        note = f"more than {2 * slots} calls ran at once where {slots} fit: no queue is taken off"
         return Queueing(list(arrivals), "unknown", note)
     begun: list[float] = []
     largest: list[float] = []  # the latest ends so far, as many as there are slots, smallest first

@@ -36,7 +36,9 @@ def read_scale_up(text: str) -> Trigger:
             return Trigger("queue", 0.0, limit)
         percent, _, metric = match[1].removeprefix("p").partition("_")
         return Trigger(metric, int(percent) / 100, limit)
-    message = f"scale_up: {text!r} is not understood; write 'p95_latency > 800ms', 'p95_wait > 2s' or 'queue > 3'"
+    message = (
+        f"scale_up: {text!r} is not understood; write 'p95_latency > 800ms', 'p95_wait > 2s' or 'queue > 3'"
+    )
     raise BadInputError(message)
 
 
@@ -70,8 +72,6 @@ class AgentAutoscale(Habits):
     profiles, a task that is expected back within a cold start and half a call keeps (or wakes) its replica.
     """
 
-    wakes_on_arrival = True
-
     def __init__(
         self,
         *,
@@ -82,6 +82,7 @@ class AgentAutoscale(Habits):
         exact: Exact = Exact(),  # noqa: B008 - immutable
         profiles: Profiles | None = None,
         lead_s: float = 0.0,
+        wakes: bool = True,
         name: str = "agent_autoscale",
     ) -> None:
         self.name = name
@@ -90,6 +91,7 @@ class AgentAutoscale(Habits):
         self._up, self._idle_s, self._exact = up, idle_s, exact
         self._least, self._most = min_replicas, max_replicas
         self._profiles, self._lead_s = profiles, lead_s
+        self.wakes_on_arrival = wakes
         reads = {"finished_last"} if up.metric != "queue" else set()
         self.reads = frozenset(reads | ({"between"} if profiles else set()))
         self.memory_s = inf if profiles else exact.window_s + 2 * idle_s + 10 * exact.tick_s * exact.breaches
@@ -98,25 +100,27 @@ class AgentAutoscale(Habits):
 
     def decide(self, seen: Observation) -> int:
         """Take one tick."""
-        current = seen.provisioned
         if seen.in_system is None:
-            return current
-        needed = ceil((seen.in_system + self._coming(seen)) / seen.concurrency)
+            return seen.provisioned
+        return min(max(self._wanted(seen, seen.in_system), self._least), self._most)
+
+    def _wanted(self, seen: Observation, in_system: int) -> int:
+        current = seen.provisioned
+        needed = ceil((in_system + self._coming(seen)) / seen.concurrency)
         self._needed.append((seen.now_s, needed))
         while self._needed[0][0] < seen.now_s - self._idle_s:
             self._needed.popleft()
         self._breaches = self._breaches + 1 if self._is_over(seen) else 0
         if not current:
-            return min(max(min(needed, 1), self._least), self._most)
+            return min(needed, 1) if self.wakes_on_arrival else 0
         if seen.starting:
             return current
         if self._breaches >= self._exact.breaches and current < self._most:
             self._breaches = 0
-            return min(current + self._exact.step, self._most)
+            return current + self._exact.step
         if seen.now_s - self._needed[0][0] < self._idle_s - self._exact.tick_s:
-            return max(current, self._least)  # nobody has looked for so long yet
-        used = max(count for _, count in self._needed)
-        return min(max(min(current, used), self._least), self._most)
+            return current  # nobody has looked for so long yet
+        return min(current, max(count for _, count in self._needed))
 
     def _coming(self, seen: Observation) -> int:
         if self._profiles is None:
@@ -129,7 +133,9 @@ class AgentAutoscale(Habits):
         begin = seen.seen_s - self._exact.window_s
         place = 2 if self._up.metric == "wait" else 1
         values = [one[place] for one in _recent(seen.finished_last, begin)]
-        return len(values) >= self._exact.min_samples and _quantile(values, self._up.quantile) > self._up.limit
+        return (
+            len(values) >= self._exact.min_samples and _quantile(values, self._up.quantile) > self._up.limit
+        )
 
 
 def _recent(samples: Sequence[tuple[float, ...]], begin: float) -> list[tuple[float, ...]]:

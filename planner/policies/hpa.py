@@ -21,7 +21,12 @@ class Limits(NamedTuple):
 
 
 def wanted_by_pods(
-    current: int, metrics: Sequence[float | None], target: float, *, not_ready: int = 0, tolerance: float = 0.1
+    current: int,
+    metrics: Sequence[float | None],
+    target: float,
+    *,
+    not_ready: int = 0,
+    tolerance: float = 0.1,
 ) -> int:
     """Tell the replicas for a metric of each ready pod, None where a pod's is missing.
 

@@ -9,8 +9,9 @@ class RayServe(Habits):
     """Scales by the mean of ongoing requests over `look_back_s`.
 
     A change must be wanted for its whole delay; turning round starts the count anew. To zero it goes in two
-    stages, to 1 and then, after `to_zero_delay_s`, to 0. At 0 any request makes replicas at once. Its own loop
-    runs every 0.1 s on metrics that come every 10 s; a loop of 1 s rounds its delays up by less than a second.
+    stages, to 1 and then, after `to_zero_delay_s`, to 0. At 0 any request makes replicas at once. Its own
+    loop runs every 0.1 s on metrics that come every 10 s; here a loop of 1 s rounds its delays up by less
+    than a second.
     """
 
     wakes_on_arrival = True

@@ -37,7 +37,12 @@ class SkyServe(Habits):
     ) -> None:
         self.name = name
         self.start = min_replicas
-        self._qps, self._least, self._most, self._spot = target_qps_per_replica, min_replicas, max_replicas, spot
+        self._qps, self._least, self._most, self._spot = (
+            target_qps_per_replica,
+            min_replicas,
+            max_replicas,
+            spot,
+        )
         self._delays = (upscale_delay_s, downscale_delay_s)
         self._window = Window(qps_window_s)
         self._window_s = qps_window_s
