@@ -1,6 +1,7 @@
 """Replicas on which a step takes longer the more others are served beside it."""
 
 from heapq import heappop, heappush
+from math import inf
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,16 +31,21 @@ class Company:
         self._done: list[float] = [0.0] * len(replicas.state)
         self._as_of: list[float] = [0.0] * len(replicas.state)
         self._ends: list[list[tuple[float, int]]] = [[] for _ in replicas.state]
+        self._first: list[int] = [-1] * len(replicas.state)
 
     def add(self) -> None:
         """Take in the newest replica."""
         self._done.append(0.0)
         self._as_of.append(0.0)
         self._ends.append([])
+        self._first.append(-1)
 
-    def drop(self, replica: int) -> None:
-        """Forget the steps of a replica that is lost."""
+    def drop(self, replica: int) -> list[int]:
+        """Forget the steps of a replica that is lost, and tell which they were."""
+        lost = [step for _, step in self._ends[replica]]
         self._ends[replica].clear()
+        self._first[replica] = -1
+        return lost
 
     def place(self) -> int:
         """Choose the replica that serves fewest and has a place; -1 where none has."""
@@ -63,7 +69,9 @@ class Company:
 
     def leave(self, replica: int, now: float) -> None:
         """End the step of a replica that is due."""
-        self._done[replica] = heappop(self._ends[replica])[0]
+        self._done[replica], step = heappop(self._ends[replica])
+        self._due[step] = inf  # its event may stand there twice
+        self._first[replica] = -1
         self._as_of[replica] = now
         load = self._replicas.load
         load[replica] -= 1
@@ -84,6 +92,9 @@ class Company:
         ends = self._ends[replica]
         if ends:
             finish, step = ends[0]
+            if self._first[replica] not in {step, -1}:
+                self._due[self._first[replica]] = inf  # it will end later than was thought
+            self._first[replica] = step
             instant = now + max(finish - self._done[replica], 0.0) / self._pace(replica)
             self._due[step] = instant
             heappush(self._events, (instant, 2 * step + 1))

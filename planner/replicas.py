@@ -43,6 +43,7 @@ class Replicas:
         self._losses: list[tuple[float, int]] = []
         self._asleep: list[list[float]] = [[] for _ in fleet.pools]
         self._company: Company | None = None
+        self.dropped: list[int] | None = None  # what the last lost replica served, if company slows down
 
     @property
     def provisioned(self) -> int:
@@ -121,7 +122,7 @@ class Replicas:
             self.busy_by.append(-1)
         self.load[replica] = 0
         if self._company:
-            self._company.drop(replica)
+            self.dropped = self._company.drop(replica)
         was_draining = self.state[replica] == DRAINING
         self.gone(replica, now)
         if was_draining:

@@ -327,8 +327,10 @@ class _Replay:
         lost = self._replicas.preempted(now)
         if lost < 0:
             return 0
-        flying = {code >> 1 for _, code in self._heap if code > 0 and code & 1}
-        broken = [step for step in flying if self._on[step] == lost and isnan(self._ended[step])]
+        broken = self._replicas.dropped
+        if broken is None:
+            flying = {code >> 1 for _, code in self._heap if code > 0 and code & 1}
+            broken = [step for step in flying if self._on[step] == lost and isnan(self._ended[step])]
         for step in sorted(broken, key=lambda one: self._arrived[one], reverse=True):
             self._due[step] = inf
             self._on[step] = -1
