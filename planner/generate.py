@@ -1,10 +1,11 @@
 """A made load out of a recorded one: more of it, at another time, in bursts; the same for the same seed."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 from typing import NamedTuple
 
-from planner.workload import Workload
+from planner.workload import Step, Workload, build
 from taximeter.errors import BadInputError
 
 
@@ -36,6 +37,36 @@ class Change(NamedTuple):
 
 _NEAR_S = 600.0
 _HOUR_S = 3_600.0
+
+
+def draw(rates_per_s: Sequence[float], window_s: float, call_s: float, seed: int = 1) -> Workload:
+    """Draw arrivals out of a series of mean rates, one for each window: Poisson within it, all calls equal.
+
+    What a rate series does not tell is assumed and said: that arrivals within a window are independent, and
+    how long a call takes.
+
+    Raises:
+        BadInputError: a rate is negative, or nothing comes at all.
+    """
+    if any(rate < 0 for rate in rates_per_s) or not any(rates_per_s):
+        message = "rates must not be negative, and not all be 0"
+        raise BadInputError(message)
+    random = Random(seed)  # noqa: S311 - a made load must be the same each time
+    steps: list[Step] = []
+    for window, rate in enumerate(rates_per_s):
+        now, end = window * window_s, (window + 1) * window_s
+        while rate and (now := now + random.expovariate(rate)) < end:
+            number = len(steps)
+            steps.append(Step(number, number, now, now + call_s, call_s, is_served=True))
+    built = build(
+        steps,
+        deployment="drawn",
+        task_ids=[str(number) for number in range(len(steps))],
+        profiles=["call"],
+        horizon_s=len(rates_per_s) * window_s,
+    )
+    assumed = f"arrivals drawn from rates per {window_s:g} s, seed {seed}; every call takes {call_s:g} s"
+    return replace(built, kind="open loop", assumed=assumed, queueing="none recorded")
 
 
 def change(load: Workload, wanted: Change) -> Workload:

@@ -50,6 +50,8 @@ def read_workload(reports: Reports, asked: Asked) -> Workload:
     table = reports.report("workload_steps", since=asked.since, until=asked.until)
     rows = [row for row in _rows(table) if not row["is_open"]]
     calls = [row for row in rows if _is_call_of(row, asked.deployment)]
+    if not calls and asked.service_model:  # a log of requests that went nowhere yet
+        calls = [row for row in rows if _is_call_of(row, None)]
     if not calls:
         message = f"no closed task with a call to {asked.deployment!r} is recorded in that time"
         raise NotFoundError(message)
@@ -69,7 +71,7 @@ def _rows(table: pa.Table) -> list[dict[str, Any]]:
     return rows
 
 
-def _is_call_of(row: dict[str, Any], deployment: str) -> bool:
+def _is_call_of(row: dict[str, Any], deployment: str | None) -> bool:
     return row["kind"] in {"llm", "embedding"} and row["deployment"] == deployment
 
 

@@ -19,7 +19,9 @@ def arrivals(gaps_s: Sequence[float], works_s: Sequence[float], horizon_s: float
     return made(steps, horizon_s)
 
 
-def loops(tasks: int, rounds: int, within_s: float, seed: int = 1, call_s: float = 4.0, tool_s: float = 6.0) -> Workload:
+def loops(
+    tasks: int, rounds: int, within_s: float, seed: int = 1, *, call_s: float = 4.0, tool_s: float = 6.0
+) -> Workload:
     """Make tasks that come at random in a range, each of so many calls with a tool after each."""
     random = Random(seed)  # noqa: S311 - a test's load must be the same each time
     steps = []

@@ -49,7 +49,7 @@ def test_hpa_counts_pods_that_are_not_ready_as_idle_when_it_would_scale_up() -> 
 
 
 def test_hpa_on_a_metric_of_the_whole_divides_by_the_target() -> None:
-    """25 calls at a target of 10 are 3 replicas; 31 at 3 replicas are within 10 %; unknown changes nothing."""
+    """25 calls at a target of 10 are 3 replicas; 32 at 3 are within 10 %; unknown changes nothing."""
     assert wanted_in_all(1, 25, 10) == 3
     assert wanted_in_all(3, 32, 10) == 3
     assert wanted_in_all(3, 34, 10) == 4
@@ -102,7 +102,7 @@ def test_keda_jumps_from_n_to_zero_after_the_cooldown() -> None:
     keda.decide(look(0, ready=5, in_system=5))
     counts = {now: keda.decide(look(now, ready=5, in_system=0)) for now in range(15, 316, 15)}
 
-    assert set(counts[now] for now in range(15, 300, 15)) == {5}
+    assert {counts[now] for now in range(15, 300, 15)} == {5}
     assert counts[300] == 0
 
 
@@ -114,7 +114,7 @@ def test_keda_with_a_minimum_of_one_is_the_hpa() -> None:
 
 
 def test_keda_falls_back_after_three_failures() -> None:
-    """A metric that fails keeps the replicas; from the third failure on it is the target times the fallback."""
+    """A metric that fails keeps the replicas; from the third time it is the target times the fallback."""
     keda = Keda(threshold=10, min_replicas=1, fallback_replicas=4)
     found = [keda.decide(look(now, ready=2, queued=None)) for now in (0, 15, 30)]
 
@@ -132,7 +132,7 @@ def test_knative_scales_to_the_mean_over_the_target() -> None:
 
 
 def test_knative_panics_at_twice_what_stands_and_never_goes_down_in_panic() -> None:
-    """The short window wants 4 of 1: panic. It ends one stable window after it was last over the threshold."""
+    """The short window wants 4 of 1: panic. It ends a stable window after it was last over the threshold."""
     kpa = Knative(target=10)
 
     assert kpa.follow(0, 1, stable=10, panic=40, provisioned=1) == 4
@@ -261,7 +261,8 @@ def test_the_seed_block_adds_one_after_three_ticks_over_the_limit() -> None:
     """Twenty answers of a second: one more at the third tick, and then three ticks again."""
     policy = seed_block()
     found = [
-        policy.decide(look(now, ready=1, in_system=1, finished_last=slow(now, 20, 1.0))) for now in (0, 5, 10, 15)
+        policy.decide(look(now, ready=1, in_system=1, finished_last=slow(now, 20, 1.0)))
+        for now in (0, 5, 10, 15)
     ]
 
     assert found == [1, 1, 2, 1]
@@ -300,7 +301,8 @@ def test_a_task_that_will_be_back_keeps_its_replica() -> None:
     profiles = Profiles([StepProfile("Bash*", 90.0)])
     policy = seed_block(profiles=profiles, lead_s=30.0)
     counts = {
-        now: policy.decide(look(now, ready=1, in_system=0, between=(("Bash", 0.0),))) for now in range(0, 120, 5)
+        now: policy.decide(look(now, ready=1, in_system=0, between=(("Bash", 0.0),)))
+        for now in range(0, 120, 5)
     }
 
     assert counts[60] == counts[90] == counts[115] == 1
@@ -357,7 +359,7 @@ def test_token_rate_divides_tokens_per_second_by_what_a_replica_does() -> None:
 
 
 def test_a_fixed_number_and_a_recorded_line_are_what_they_are() -> None:
-    """The line holds each count until the next; its end, at which nothing is recorded any more, changes nothing."""
+    """The line holds each count until the next; after its end nothing is recorded, so nothing changes."""
     line = RecordedLine([(0.0, 2), (10.0, 3), (50.0, 0)])
 
     assert FixedCount(3).decide(look(5)) == 3

@@ -52,7 +52,8 @@ def test_mean_waits_of_m_m_c_are_erlangs(servers: int, load_share: float) -> Non
     count, mean_s = 60_000, 1.0
     rate = load_share * servers / mean_s
     load = arrivals(
-        [random.expovariate(rate) for _ in range(count)], [random.expovariate(1 / mean_s) for _ in range(count)]
+        [random.expovariate(rate) for _ in range(count)],
+        [random.expovariate(1 / mean_s) for _ in range(count)],
     )
     # Half of the servers as replicas of their own and half as slots gives the same queue.
     fleet = pool(servers) if servers == 3 else pool(1)
@@ -114,7 +115,10 @@ def test_work_in_is_work_done_and_held_time_is_in_one_state(
     fleet = Fleet(
         (
             Pool(
-                concurrency=concurrency, most=4, cold_start=ColdStart(Delay(20, 40)), preempted_per_hour=hazard
+                concurrency=concurrency,
+                most=4,
+                cold_start=ColdStart(Delay(20, 40)),
+                preempted_per_hour=hazard,
             ),
         ),
         seed=seed,
@@ -182,7 +186,11 @@ def test_a_replica_that_was_let_go_shortly_before_is_woken_hot() -> None:
     """Within the time it sleeps a replica is back after 4 s, later it loads for 85 s."""
     start = ColdStart(Delay(85, 85), hot=Delay(4, 4), hot_for_s=100)
     load = arrivals([0, 60, 400], [1, 1, 1])
-    run = simulate(load, Scripted(lambda now: int(now < 10 or 60 <= now < 70 or now >= 460), start=1), pool(cold_start=start))
+    run = simulate(
+        load,
+        Scripted(lambda now: int(now < 10 or 60 <= now < 70 or now >= 460), start=1),
+        pool(cold_start=start),
+    )
 
     assert run.begun_s == [0, 64, 460 + 85]
     assert (run.replicas.hot_wakes, run.replicas.cold_starts) == (1, 1)
@@ -220,7 +228,7 @@ def test_company_slows_a_call_down_by_the_fitted_ratio() -> None:
 
 
 def test_company_that_leaves_gives_its_speed_back() -> None:
-    """A call of 4 s and one of 10 s at 50 %: the short ends at 6 s, the long has done 4 s by then, and ends at 12 s."""
+    """Calls of 4 s and 10 s at 50 %: the short ends at 6 s, the long did 4 s by then and ends at 12 s."""
     run = simulate(_slowed(arrivals([0, 0], [4, 10]), 0.5), FixedCount(1), pool(concurrency=2))
 
     assert run.ended_s == pytest.approx([6, 12])
@@ -276,7 +284,9 @@ def test_idle_time_is_laid_on_tools_then_other_pauses_then_spare_then_nobody() -
         (0, Billing(3_600, 60), 0),
     ],
 )
-def test_time_is_billed_in_whole_grains_from_a_minimum(held_s: float, billing: Billing, billed_s: int) -> None:
+def test_time_is_billed_in_whole_grains_from_a_minimum(
+    held_s: float, billing: Billing, billed_s: int
+) -> None:
     """A provider rounds up to its grain, charges at least its minimum, and nothing for nothing."""
     assert billing.billed_ns(held_s) == billed_s * 1_000_000_000
 

@@ -46,7 +46,7 @@ def test_steps_that_overlap_run_in_parallel_and_the_next_waits_for_both() -> Non
 
 
 def test_a_chain_beside_a_long_step_is_joined_at_its_last_link() -> None:
-    """Beside a tool of 10 s three calls follow one another: what follows waits for the tool and the last call."""
+    """Three calls in a row beside a tool of 10 s: what follows waits for the tool and the last call."""
     load = made([tool(0, 10), call(0, 2), call(2, 5), call(5, 9), call(10, 11)])
     joins = [step for step in range(5) if 4 in load.after[step]]
 
@@ -126,8 +126,16 @@ def test_a_service_model_is_read_and_times_a_call() -> None:
     assert str(model) == "prefill_tokens_per_s=8000,decode_tokens_per_s=60"
 
 
-@pytest.mark.parametrize("text", ["", "prefill_tokens_per_s=1", "prefill_tokens_per_s=0,decode_tokens_per_s=1",
-                                  "prefill_tokens_per_s=x,decode_tokens_per_s=1", "speed=3"])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "prefill_tokens_per_s=1",
+        "prefill_tokens_per_s=0,decode_tokens_per_s=1",
+        "prefill_tokens_per_s=x,decode_tokens_per_s=1",
+        "speed=3",
+    ],
+)
 def test_half_a_service_model_is_refused(text: str) -> None:
     """What is missing, unknown or no positive number is refused in one line that shows the right form."""
     with pytest.raises(BadInputError, match="prefill_tokens_per_s=8000"):
