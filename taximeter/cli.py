@@ -12,6 +12,7 @@ from taximeter import (
     doctor_command,
     explain_command,
     import_command,
+    plan_command,
     prices_command,
     programs,
     report_command,
@@ -28,6 +29,7 @@ Examples:
   taximeter import runs/*.json          read recordings you already have
   taximeter report tasks --since 24h    what each agent task cost
   taximeter report idle_waste -f csv    which GPU dollars nobody used
+  taximeter plan backtest --all         what other scaling would cost, and who would wait
   taximeter explain run.json            why each number is what it is
   taximeter prices check                which models and cards have no sound price
   taximeter doctor                      what is set, what runs, what is missing
@@ -172,6 +174,7 @@ def _add_program(program: programs.Program) -> None:
 
 app.add_typer(prices_command.app, name="prices")
 app.add_typer(bill_command.app, name="bill")
+app.add_typer(plan_command.app, name="plan")
 app.command()(prices_command.reprice)
 for _program in programs.PROGRAMS:
     _add_program(_program)

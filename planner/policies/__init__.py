@@ -1,0 +1,1 @@
+"""Autoscaling policies, one file each, with the defaults that their makers publish."""
