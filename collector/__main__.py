@@ -22,7 +22,7 @@ from taximeter import settings as user_settings
 from taximeter.clock import SYSTEM_CLOCK
 from taximeter.errors import TaximeterError
 from taximeter.layout import DataFolder
-from taximeter.settings import Collector, Settings
+from taximeter.settings import Settings
 
 _MIB = 1024 * 1024
 _DRAIN_S = 3.0
@@ -60,7 +60,7 @@ async def _run(settings: Settings, grants: Sequence[Grant]) -> None:
         raise
     with _announced(folder, bounds.host, edges.ports):
         async with _running(children.keep_worker(journal, _worker_arguments(settings))):
-            async with _running(_agent(settings, edges.ports)):
+            async with _running(_agent(settings, edges.ports)), _running(_scraper(settings, edges.ports)):
                 await stop.wait()
                 await edges.stop()
                 await journal.close()
@@ -112,6 +112,8 @@ async def _drain(journal: GroupCommit) -> None:
 
 def _worker_arguments(settings: Settings) -> list[str]:
     arguments = ["--data", str(settings.data)]
+    if settings.collector.sources is not None:
+        arguments += ["--sources", str(settings.collector.sources)]
     if settings.content.capture == "text":
         arguments.append("--capture-text")
     if settings.task_key is not None:
@@ -122,21 +124,32 @@ def _worker_arguments(settings: Settings) -> list[str]:
 async def _agent(settings: Settings, ports: Ports) -> None:
     if settings.collector.nvml == "off":
         return
-    await children.keep_agent(_agent_arguments(settings.collector, settings, ports))
-
-
-def _agent_arguments(bounds: Collector, settings: Settings, ports: Ports) -> list[str]:
-    host = f"[{bounds.host}]" if ":" in bounds.host else bounds.host
-    arguments = [
-        "--url",
-        f"http://{host}:{ports.http}",
+    bounds = settings.collector
+    every = [
         "--interval",
         str(bounds.sample_interval_s),
         "--process-interval",
         str(bounds.process_interval_s),
     ]
+    await children.keep_sender("collector.agent", [*_sender_arguments(settings, ports), *every])
+
+
+async def _scraper(settings: Settings, ports: Ports) -> None:
+    bounds = settings.collector
+    if not bounds.scrape and bounds.scrape_list is None:
+        return
+    targets = json.dumps([target.model_dump() for target in bounds.scrape])
+    listed = [] if bounds.scrape_list is None else ["--list", str(bounds.scrape_list)]
+    arguments = [*_sender_arguments(settings, ports), "--targets", targets, *listed]
+    await children.keep_sender("collector.scrape", arguments)
+
+
+def _sender_arguments(settings: Settings, ports: Ports) -> list[str]:
+    """Say where a child sends what it measured, and by which token."""
+    bounds = settings.collector
+    host = f"[{bounds.host}]" if ":" in bounds.host else bounds.host
     writers = [token for token in settings.tokens if {"write", "admin"} & set(token.scopes)]
-    return arguments + (["--token-env", writers[0].env] if writers else [])
+    return ["--url", f"http://{host}:{ports.http}", *(["--token-env", writers[0].env] if writers else [])]
 
 
 def _parser() -> argparse.ArgumentParser:

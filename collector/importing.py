@@ -24,6 +24,7 @@ from collector.formats.source import READ_ERRORS, hash_file, open_plain
 from collector.formats.summary import FileResult, ImportSummary
 from collector.inbox import write_block
 from collector.journal.record import Record
+from collector.sources.read import with_own
 from taximeter import settings as user_settings
 from taximeter.clock import SYSTEM_CLOCK, Clock
 from taximeter.errors import TaximeterError
@@ -47,15 +48,17 @@ def import_paths(
     progress: Progress,
     *,
     zone: str | None = None,
+    taken_at: str | None = None,
     reading: Callable[[Path], Reading] | None = None,
 ) -> ImportSummary:
     """Read files, and folders with all that is below them, into the inbox.
 
     A file that is not telemetry is skipped; one that is and cannot be read to its end is broken, and what
     could be read of it goes in. Times without a zone in sample files are read in `zone`; without one they
-    are refused. With `reading` all files are read by it, whatever they look like.
+    are refused. Files that tell no time at all were taken at `taken_at` (ISO). With `reading` all files are
+    read by it, whatever they look like.
     """
-    importer = _Importer(folder, options, clock, progress, zone, reading)
+    importer = _Importer(folder, options, clock, progress, zone, taken_at, reading)
     return ImportSummary(tuple(importer.read(path) for path in _files(paths)))
 
 
@@ -76,12 +79,13 @@ class _Importer(NamedTuple):
     clock: Clock
     progress: Progress
     zone: str | None
+    taken_at: str | None
     reading: Callable[[Path], Reading] | None
 
     def read(self, path: Path) -> FileResult:
         result = FileResult(path)
         try:
-            reading = self.reading(path) if self.reading else detect(path, self.zone, path.name)
+            reading = self.reading(path) if self.reading else self._detect(path)
             if reading is None:
                 result.outcome, result.reasons = "skipped", ["not telemetry"]
                 return result
@@ -93,8 +97,11 @@ class _Importer(NamedTuple):
             result.break_off(f"cannot be read: {error}")
         return result
 
+    def _detect(self, path: Path) -> Reading | None:
+        return detect(path, self.zone, path.name, self.taken_at)
+
     def _read_as(self, reading: Reading, result: FileResult) -> None:
-        digest = hash_file(result.path, reading.format)
+        digest = hash_file(result.path, reading.format + reading.salt)
         writer = _Writer(self, f"import{digest[:_JOURNAL_HEX_DIGITS]}", result)
         with open_plain(result.path) as file:
             try:
@@ -200,6 +207,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             content_key=read_or_make(folder.content_key),
             capture_text=settings.content.capture == "text",
             task_key=settings.task_key,
+            sources=with_own(settings.collector.sources),
         )
         summary = import_paths(
             arguments.paths,
@@ -208,6 +216,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             SYSTEM_CLOCK,
             _show_progress,
             zone=arguments.zone,
+            taken_at=arguments.at,
             reading=reader_by_map(arguments.kind, arguments.map, arguments.zone),
         )
     except TaximeterError as error:
@@ -241,6 +250,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--config", type=Path, help="the settings file (default: taximeter.yaml)")
     parser.add_argument(
         "--zone", type=_zone, help="zone of sample times that name none, such as Europe/Berlin"
+    )
+    parser.add_argument(
+        "--at", metavar="TIME", help="when files that tell no time were taken, such as 2026-12-01T10:00:00Z"
     )
     parser.add_argument("--as", dest="kind", choices=KINDS, help="read all files by a map")
     parser.add_argument("--map", help="the map: a file, or the name of one that is shipped")

@@ -26,6 +26,7 @@ from collector.journal.quarantine import lost, put_aside, undecodable
 from collector.journal.reader import read_blocks
 from collector.journal.record import Block, Record
 from collector.journal.segments import journal_name, lock
+from collector.sources.read import with_own
 from taximeter.clock import SYSTEM_CLOCK, Clock
 from taximeter.layout import DataFolder
 from warehouse.rows import SCHEMAS
@@ -155,6 +156,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--capture-text", action="store_true")
     parser.add_argument("--task-key")
+    parser.add_argument("--sources", type=Path)
     parser.add_argument("--set-aside-first", action="store_true")
     options = parser.parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="collector worker: %(message)s", stream=sys.stderr)
@@ -165,6 +167,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         content_key=read_or_make(folder.content_key),
         capture_text=options.capture_text,
         task_key=options.task_key,
+        sources=with_own(options.sources),
     )
     link = Link.over_standard_streams()
     decode: Decode = functools.partial(decode_block, options=decoding)

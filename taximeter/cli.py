@@ -80,6 +80,9 @@ def import_(
     zone: Annotated[
         str | None, typer.Option(help="Zone of sample times that name none [from the settings]")
     ] = None,
+    at: Annotated[
+        str | None, typer.Option("--at", help="When files that tell no time were taken: 2026-12-01T10:00:00Z")
+    ] = None,
     kind: Annotated[str | None, typer.Option("--as", help="requests or gpu: read all files by a map")] = None,
     by_map: Annotated[
         str | None, typer.Option("--map", help="What columns mean: a YAML file, or a shipped map's name")
@@ -90,7 +93,8 @@ def import_(
     """Read recordings you already have, told by their content, compressed or not.
 
     Traces: OTLP (JSON, protobuf), Jaeger, Tempo and Langfuse exports. Calls: Claude Code session logs,
-    aider's log, LiteLLM spend rows (JSON, CSV). GPU samples: CSV, Parquet, `nvidia-smi -q -x`.
+    aider's log, LiteLLM spend rows (JSON, CSV). GPU samples: CSV, Parquet, `nvidia-smi` (-q, -q -x, query
+    tables), `rocm-smi --json`, and saved pages of metrics of exporters and serving engines.
     A log or table with names of its own is read with --as and a map of its columns (see docs/reports.md).
 
     The same file read twice counts once. Says what it read, what it refused, and why.
@@ -98,7 +102,7 @@ def import_(
     Examples: taximeter import exports/ ~/.claude/projects gpu.csv --zone Europe/Berlin;
     taximeter import AzureLLMInferenceTrace_code.csv --as requests --map azure-llm-inference
     """
-    raise typer.Exit(import_command.run(paths, config, data, zone, kind=kind, by_map=by_map))
+    raise typer.Exit(import_command.run(paths, config, data, zone, at=at, kind=kind, by_map=by_map))
 
 
 @app.command()

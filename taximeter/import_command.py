@@ -15,17 +15,20 @@ def run(
     data: Path | None,
     zone: str | None = None,
     *,
+    at: str | None = None,
     kind: str | None = None,
     by_map: str | None = None,
 ) -> int:
     """Read the files; load them here if no warehouse runs, else leave that to the one that does.
 
-    Sample times that name no zone are read in `zone`, else in that of the settings. With `kind` and `by_map`
-    all files are requests or GPU figures that the map tells the columns of.
+    Sample times that name no zone are read in `zone`, else in that of the settings; files that tell no time
+    were taken `at` that. With `kind` and `by_map` all files are requests or GPU figures that the map tells
+    the columns of.
     Returns the exit status: 0 if anything was read and nothing recognised was broken.
     """
     values = settings.load(config, data=data)
     arguments = [str(path) for path in paths] + ["--data", str(values.data), "--zone", zone or values.zone]
+    arguments += [f"--at={at}"] if at else []
     arguments += [f"--as={kind}"] if kind else []
     arguments += [f"--map={by_map}"] if by_map else []
     if config is not None:

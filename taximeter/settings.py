@@ -14,6 +14,13 @@ from taximeter.errors import SettingsError
 
 DEFAULT_FILE = Path("taximeter.yaml")
 ENV_PREFIX = "TAXIMETER_"
+_PATHS = (
+    (None, "data"),
+    ("prices", "file"),
+    ("alerts", "rules"),
+    ("collector", "scrape_list"),
+    ("collector", "sources"),
+)
 
 
 class Section(BaseModel):
@@ -71,6 +78,16 @@ class Prices(Section):
     currency: Literal["USD"] = "USD"
 
 
+class Scrape(Section):
+    """A page of metrics to ask for: a GPU exporter's, or a serving engine's."""
+
+    url: str
+    every_s: float = Field(default=5.0, ge=0.1)
+    labels: dict[str, str] = {}
+    deployment: str | None = None
+    token_env: str | None = None
+
+
 class Collector(Section):
     """Where telemetry comes in, and the bounds on it."""
 
@@ -83,6 +100,9 @@ class Collector(Section):
     nvml: Literal["auto", "off"] = "auto"
     sample_interval_s: float = Field(default=1.0, gt=0)
     process_interval_s: float = Field(default=5.0, gt=0)
+    scrape: list[Scrape] = []
+    scrape_list: Path | None = None
+    sources: Path | None = None
 
 
 class Warehouse(Section):
@@ -252,7 +272,7 @@ def _read(file: Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         message = f"settings: {file} must hold keys and values"
         raise SettingsError(message)
-    for section, key in ((None, "data"), ("prices", "file"), ("alerts", "rules")):
+    for section, key in _PATHS:
         holder = values if section is None else values.get(section)
         if isinstance(holder, dict) and holder.get(key):
             holder[key] = file.parent / Path(str(holder[key])).expanduser()

@@ -13,7 +13,7 @@ from duckdb import DuckDBPyConnection
 from taximeter.clock import NS_PER_S, Clock
 from taximeter.layout import DataFolder
 from taximeter.settings import Settings
-from warehouse import config_rows, prices, skus
+from warehouse import config_rows, engine_signals, prices, skus
 from warehouse.inbox import look
 from warehouse.models import MODELS, Model
 from warehouse.queries import query
@@ -55,6 +55,7 @@ def compute(cursor: DuckDBPyConnection, settings: Settings, clock: Clock) -> Las
     configuration = _configuration(settings)
     if _is_new(cursor, configuration):
         config_rows.write(cursor, settings)
+        engine_signals.write(cursor)
         cursor.execute(query("refresh/all_traces"))
         cursor.execute(query("refresh/all_times"), {"now_ns": now_ns})
     cursor.execute(query("refresh/passing_times"), {"now_ns": now_ns})
@@ -100,7 +101,7 @@ def _configuration(settings: Settings) -> str:
         include={"task_key": True, "deployments": True, "warehouse": _THRESHOLDS}
     )
     models = [f"{model}{query(f'marts/{model.name}')}" for model in MODELS]
-    return hashlib.sha256("\n".join([figures, *models]).encode()).hexdigest()
+    return hashlib.sha256("\n".join([figures, engine_signals.text(), *models]).encode()).hexdigest()
 
 
 _THRESHOLDS = {

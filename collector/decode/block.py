@@ -13,6 +13,7 @@ from collector.decode.options import DecodeOptions
 from collector.decode.refusals import undecodable
 from collector.decode.spans import read_spans
 from collector.journal.record import Record
+from collector.sources.read import built_in
 from warehouse.rows import SCHEMAS
 
 
@@ -27,7 +28,8 @@ def decode_block(records: Sequence[Record], options: DecodeOptions) -> dict[str,
     if traces:
         parts.append(_decode_traces(traces, options))
     if metrics:
-        parts.append(read_metrics(metrics))
+        sources = built_in() if options.sources is None else options.sources
+        parts.append(read_metrics(metrics, sources))
     if logs:
         parts.append(read_logs(logs, options))
     return {

@@ -12,6 +12,7 @@ from warehouse.rows import GPU_METRICS
 LONGEST_TEXT = 200  # an attribute longer than this is no dimension and may hold content
 _GPU_PREFIX = "taximeter.gpu."
 _DEPLOYMENT = "taximeter.deployment"
+_PLACE = ("service.instance.id", _DEPLOYMENT)  # else equal series of two instances would be one stream
 
 
 def gpu_metric(name: str) -> str | None:
@@ -81,7 +82,8 @@ def of_samples(tenant: str, stream: Stream, attributes: Mapping[str, Any]) -> di
 
 def of_points(tenant: str, stream: Stream, attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Say which stream the points belong to; its hash knows it again in other requests."""
-    kept = {key: held for key, held in attributes.items() if len(str(held)) <= LONGEST_TEXT}
+    place = {key: stream.resource[key] for key in _PLACE if key in stream.resource}
+    kept = {key: held for key, held in {**place, **attributes}.items() if len(str(held)) <= LONGEST_TEXT}
     row = {
         "tenant": tenant,
         "host": _text(stream.resource.get("host.name")),

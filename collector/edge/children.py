@@ -1,4 +1,4 @@
-"""The programs that the collector starts: the decode process, kept alive, and the GPU agent."""
+"""The programs that the collector starts: the decode process, kept alive, the GPU agent and the scraper."""
 
 import asyncio
 import contextlib
@@ -62,19 +62,19 @@ async def keep_worker(
         await pauses.wait()
 
 
-async def keep_agent(arguments: Sequence[str]) -> None:
-    """Keep the GPU agent running until cancelled, or until it says that there is nothing to sample."""
+async def keep_sender(module: str, arguments: Sequence[str]) -> None:
+    """Keep a program that sends figures running until cancelled, or until it ends well: nothing to do."""
     pauses = _Pauses()
     while True:
         pauses.starts()
-        process = await asyncio.create_subprocess_exec(*command("collector.agent", *arguments))
+        process = await asyncio.create_subprocess_exec(*command(module, *arguments))
         try:
             status = await process.wait()
         finally:
             await _end(process)
         if status == 0:
             return
-        _LOG.warning("the GPU agent ended with status %d; it is started again", status)
+        _LOG.warning("%s ended with status %d; it is started again", module, status)
         await pauses.wait()
 
 

@@ -11,7 +11,9 @@ from collector.formats.aider import is_aider, read_aider
 from collector.formats.claude_session import is_claude_session, read_claude_session
 from collector.formats.documents import read_documents
 from collector.formats.focus import is_focus, read_focus
+from collector.formats.gpu_rocm_json import is_rocm_json, read_rocm_file
 from collector.formats.gpu_samples import is_gpu_csv, is_gpu_parquet, read_csv, read_parquet
+from collector.formats.gpu_smi_text import is_smi_text, read_smi_text
 from collector.formats.gpu_smi_xml import is_smi_xml, read_smi_file
 from collector.formats.jaeger import is_jaeger, read_jaeger
 from collector.formats.json_events import Element, read_elements
@@ -22,6 +24,7 @@ from collector.formats.litellm_spend import (
     read_csv_documents,
     read_litellm_spend,
 )
+from collector.formats.metrics_page import is_page, read_page_file
 from collector.formats.otlp_json import OTLP_KEYS, is_otlp, is_tempo, read_otlp, read_tempo
 from collector.formats.otlp_protobuf import find_layout, read_protobuf
 from collector.formats.otlp_protobufjs import is_otlp_protobufjs, read_otlp_protobufjs
@@ -37,16 +40,18 @@ _ELEMENTS_TO_TRY = 10_000
 
 
 class Reading(NamedTuple):
-    """A recognised file: the format's name, and the reader of its plain bytes."""
+    """A recognised file: the format's name, its reader, and what else than its bytes its rows depend on."""
 
     format: str
     read: Callable[[BinaryIO], Iterator[Part | Bad | Note | Tables]]
+    salt: str = ""
 
 
-def detect(path: Path, zone: str | None, where: str) -> Reading | None:
+def detect(path: Path, zone: str | None, where: str, taken_at: str | None = None) -> Reading | None:
     """Tell what a file is; None if it is not telemetry that anything here reads.
 
-    `zone` is how times without a zone are read in sample files; `where` names the file in refusals.
+    `zone` is how times without a zone are read in sample files; `where` names the file in refusals;
+    `taken_at` (ISO text) is when files were taken that tell no time.
 
     Raises:
         OSError: the file cannot be read.
@@ -54,14 +59,28 @@ def detect(path: Path, zone: str | None, where: str) -> Reading | None:
     head = read_head(path)
     if head.startswith(_PARQUET):
         return _parquet(path, zone, where)
+    if told := _machine(head, zone, where, taken_at):
+        return told
     if head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in _JSON_STARTS:
         return _json(path) or _cut_json(head)
-    if is_smi_xml(head):
-        return Reading("nvidia-smi-xml", lambda file: read_smi_file(file, zone, where))
     layout = find_layout(lambda: open_plain(path))
     if layout:
         return Reading(f"otlp-protobuf-{layout.signal}", lambda file: read_protobuf(file, layout))
     return _csv(head, zone, where)
+
+
+def _machine(head: bytes, zone: str | None, where: str, taken_at: str | None) -> Reading | None:
+    """Recognise what a tool or an exporter printed about the cards of a machine."""
+    at = taken_at or ""
+    if is_rocm_json(head):
+        return Reading("rocm-smi-json", lambda file: read_rocm_file(file, zone, where, taken_at), at)
+    if is_smi_xml(head):
+        return Reading("nvidia-smi-xml", lambda file: read_smi_file(file, zone, where, taken_at), at)
+    if is_smi_text(head):
+        return Reading("nvidia-smi-text", lambda file: read_smi_text(file, zone, where))
+    if is_page(head):
+        return Reading("prometheus-page", lambda file: read_page_file(file, zone, taken_at), at)
+    return None
 
 
 def _csv(head: bytes, zone: str | None, where: str) -> Reading | None:

@@ -1,14 +1,18 @@
 """What `rocm-smi --json` printed: one object per card, every figure as text, and no time."""
 
 import json
-from collections.abc import Mapping
-from typing import Any
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
 from collector.formats.gpu_samples import to_tables
+from collector.formats.source import NO_TIME
 from taximeter.errors import BadInputError
 
+_MOST_BYTES = 16 * 1024 * 1024
+_SIGN = re.compile(rb'^\s*\{\s*"(?:card\d+|system)"\s*:\s*\{')
 _COLUMNS = {
     "uuid": ("Unique ID",),
     "bus_id": ("PCI Bus",),
@@ -20,6 +24,28 @@ _COLUMNS = {
     "power_w": ("Average Graphics Package Power (W)",),
     "power.limit": ("Max Graphics Package Power (W)",),
 }
+
+
+def is_rocm_json(head: bytes) -> bool:
+    """Tell from a file's first bytes whether it is such a document."""
+    return _SIGN.search(head) is not None and b"GPU" in head
+
+
+def read_rocm_file(
+    file: BinaryIO, zone: str | None, where: str, taken_at: str | None
+) -> Iterator[dict[str, pa.Table]]:
+    """Read such a document from a file; see `read_rocm_json`.
+
+    Raises:
+        BadInputError: nobody says when it was taken, or it is larger than any such document.
+    """
+    if taken_at is None:
+        raise BadInputError(NO_TIME)
+    text = file.read(_MOST_BYTES + 1)
+    if len(text) > _MOST_BYTES:
+        message = f"a rocm-smi document of more than {_MOST_BYTES:,} bytes"
+        raise BadInputError(message)
+    yield read_rocm_json(text, zone, where, taken_at)
 
 
 def read_rocm_json(text: bytes, zone: str | None, where: str, taken_at: str) -> dict[str, pa.Table]:

@@ -42,7 +42,9 @@ def is_smi_xml(head: bytes) -> bool:
     return _ROOT in head
 
 
-def read_smi_file(file: BinaryIO, zone: str | None, where: str) -> Iterator[dict[str, pa.Table]]:
+def read_smi_file(
+    file: BinaryIO, zone: str | None, where: str, taken_at: str | None = None
+) -> Iterator[dict[str, pa.Table]]:
     """Read such a document from a file; see `read_smi_xml`.
 
     Raises:
@@ -52,7 +54,7 @@ def read_smi_file(file: BinaryIO, zone: str | None, where: str) -> Iterator[dict
     if len(text) > _MOST_BYTES:
         message = f"an nvidia-smi document of more than {_MOST_BYTES:,} bytes"
         raise BadInputError(message)
-    yield read_smi_xml(text, zone, where)
+    yield read_smi_xml(text, zone, where, taken_at)
 
 
 def read_smi_xml(
@@ -87,12 +89,16 @@ def _told(gpu: Element, places: Sequence[str]) -> str | None:
     return next((text for place in places if (text := gpu.findtext(place)) is not None), None)
 
 
-def _time(log: Element) -> str | None:
-    said = log.findtext("timestamp") or ""
+def iso_time(said: str) -> str:
+    """Write the tool's own way of telling a time as ISO text; what is no such time comes back as it is."""
     try:
         return datetime.strptime(" ".join(said.split()), _TIME).isoformat(" ")  # noqa: DTZ007 - zone comes later
     except ValueError:
         return said
+
+
+def _time(log: Element) -> str:
+    return iso_time(log.findtext("timestamp") or "")
 
 
 def _parse(text: bytes) -> Element:

@@ -13,6 +13,7 @@ from taximeter.errors import BadInputError
 # What reading a file to its end may raise: cut or damaged content, compression or disk.
 READ_ERRORS = (BadInputError, OSError, EOFError, zstandard.ZstdError)
 HEAD_BYTES = 64 * 1024
+NO_TIME = "it tells no time: say when it was taken with --at, such as --at 2026-12-01T10:00:00Z"
 _CHUNK_BYTES = 1024 * 1024
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"

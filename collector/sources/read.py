@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from taximeter.errors import BadInputError
 from warehouse.rows import GPU_METRICS
 
 _FOLDER = Path(__file__).parent
@@ -65,7 +66,7 @@ def built_in() -> dict[str, Meaning]:
 
 def read(meanings: Mapping[str, Meaning], name: str, attributes: Mapping[str, Any]) -> Reading | None:
     """Understand a raw series; null where no file knows it, or it does not speak of a card or slice."""
-    meaning = meanings.get(name.lower())
+    meaning = next((meanings[key] for key in _spellings(name.lower()) if key in meanings), None)
     if meaning is None:
         return None
     held = {key.lower(): str(value).strip() for key, value in attributes.items()}
@@ -77,6 +78,26 @@ def read(meanings: Mapping[str, Meaning], name: str, attributes: Mapping[str, An
         return None
     identity = _identity(told, meaning.uuid_prefix)
     return Reading(meaning.source, meaning.metric, meaning.factor, meaning.absent, identity)
+
+
+def _spellings(name: str) -> tuple[str, str]:
+    """Give a name as told, then with `_total` put on or taken off, as collectors on the way do."""
+    return name, name.removesuffix("_total") if name.endswith("_total") else f"{name}_total"
+
+
+def with_own(folder: Path | None) -> dict[str, Meaning]:
+    """Read the built-in files and the user's own in `folder`.
+
+    Raises:
+        BadInputError: a file of the folder is no source file, or claims a name that another has.
+    """
+    if folder is None:
+        return built_in()
+    try:
+        return load([*_FOLDER.glob("*.toml"), *folder.glob("*.toml")])
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        message = f"collector.sources: {error} (docs/gpu-sources.md shows such a file)"
+        raise BadInputError(message) from None
 
 
 def _file(path: Path) -> dict[str, Meaning]:

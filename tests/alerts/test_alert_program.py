@@ -109,7 +109,8 @@ def test_looking_once_delivers_and_ends(
     now_ns = SYSTEM_CLOCK.now_ns()
     receiver.tables = {"gpus_now": gpus_now({"a": 75.0}, now_ns), "replica_need": replica_need(now_ns)}
     rules = tmp_path / "rules.yaml"
-    others = ("multiplier_over_budget", "unpriced_share", "coverage_lost", "ingest_lag", "check_failing")
+    ours = ("multiplier_over_budget", "unpriced_share", "coverage_lost", "ingest_lag", "check_failing")
+    others = (*ours, "kv_cache_full", "queue_long", "engine_silent", "scrape_down")
     off = [
         {"name": name, "enabled": False, "report": "x", "condition": "a = 1", "title": "t", "text": "x"}
         for name in others

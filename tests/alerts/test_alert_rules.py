@@ -31,6 +31,10 @@ def test_the_built_in_rules_load() -> None:
         "coverage_lost",
         "ingest_lag",
         "check_failing",
+        "kv_cache_full",
+        "queue_long",
+        "engine_silent",
+        "scrape_down",
     ]
 
 

@@ -39,6 +39,9 @@ def _read(
         ("habanalabs_power_mW", 90000, {"uuid": "g"}, "power_w", 90, "gaudi"),
         ("hw.gpu.utilization", 0.25, {"hw.id": "g"}, "util_ratio", 0.25, "otel_hw"),
         ("hw.power", 70, {"hw.id": "g", "hw.type": "gpu"}, "power_w", 70, "otel_hw"),
+        ("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION_total", 5000, CARD, "energy_j", 5, "dcgm"),
+        ("xpum_engine_group_ratio", 0.6, {"uuid": "x", "type": "compute"}, "util_ratio", 0.6, "xpum"),
+        ("xpum_power_watts", 300, {"uuid": "x", "pci_bdf": "0000:4d:00.0"}, "power_w", 300, "xpum"),
         ("nvidia_smi_memory_used_bytes", 1048576, {"uuid": "u"}, "memory_used_mib", 1, "nvidia_smi"),
     ],
 )
@@ -60,6 +63,9 @@ def test_each_source_is_read_in_our_units(
         ("hw.gpu.utilization", {"hw.id": "g", "hw.gpu.task": "encoder"}),
         ("hw.power", {"hw.id": "c", "hw.type": "cpu"}),
         ("DCGM_FI_DEV_GPU_UTIL_BY_REASON", CARD),
+        ("xpum_engine_group_ratio", {"uuid": "x", "type": "compute", "sub_dev": "1"}),
+        ("xpum_engine_group_ratio", {"uuid": "x", "type": "media"}),
+        ("xpum_power_watts", {"uuid": "x", "card": "1"}),
     ],
 )
 def test_what_does_not_speak_of_the_card_is_no_sample(name: str, labels: dict[str, str]) -> None:

@@ -1,5 +1,5 @@
 -- grain: check
--- inputs: intake, refreshes, spans, samples, refused, steps, gpu_ledger, unplaced_steps, law_results, parameter now_ns
+-- inputs: intake, refreshes, spans, samples, points, refused, steps, gpu_ledger, unplaced_steps, law_results, parameter now_ns
 -- law: a check that has nothing to judge by is unknown, never ok
 with asked as (select $since_ns as since_ns, $until_ns as until_ns, $now_ns as now_ns),
 
@@ -122,6 +122,29 @@ gpu_check as (
     where gpu_ledger.quarter_ns >= asked.since_ns and gpu_ledger.quarter_ns < asked.until_ns
 ),
 
+scrape_check as (
+    select
+        'scrape_down' as check_name,
+        count(*) filter (where up = 0) as value,
+        'targets' as unit,
+        coalesce(
+            string_agg(instance || ': ' || reason, ', ' order by instance) filter (where up = 0),
+            'every target tells its metrics'
+        ) as detail,
+        0 as warn_above,
+        null as fail_above
+    from (
+        select
+            attributes ->> '$."service.instance.id"' as instance,
+            arg_max(attributes ->> '$.reason', t_ns) as reason,
+            arg_max(value, t_ns) as up
+        from points cross join asked
+        where metric = 'taximeter.scrape.up' and t_ns > asked.now_ns - 3600000000000
+        group by instance
+    )
+    having count(*) > 0
+),
+
 unplaced_check as (
     select
         'unplaced_s' as check_name,
@@ -174,6 +197,8 @@ checks as (
     select 6, * from gpu_check
     union all
     select 6, * from unplaced_check
+    union all
+    select 6, * from scrape_check
     union all
     select 7, * from law_checks
     union all
