@@ -60,6 +60,9 @@ TOKEN_MODELS: tuple[Model, ...] = (
 
 LEDGER_MODELS: tuple[Model, ...] = (
     Model("gpus_before", "temp"),
+    Model("gpu_keys_before", "temp"),
+    Model("gpu_keys", "whole"),
+    Model("gpu_renamed", "temp"),
     Model("gpu_seen_before", "temp"),
     Model("gpu_paid_before", "temp"),
     Model("gpu_sightings", "temp"),

@@ -1,4 +1,4 @@
-"""What cards call themselves, as rows: the seed of `sql/marts/gpus.sql`."""
+"""What cards call themselves and who measures them, as rows: the seeds of the ledger's models."""
 
 import csv
 from functools import cache
@@ -7,22 +7,39 @@ from importlib.resources import files
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
+from warehouse.queries import query
+
 _SCHEMA = pa.schema(
     [("position", pa.int32()), ("pattern", pa.string()), ("sku", pa.string()), ("idle_w", pa.float64())]
 )
 
 
 def prepare(cursor: DuckDBPyConnection) -> None:
-    """Fill the temporary table `sku_names`; the smaller position of two patterns that fit wins."""
-    cursor.register("arriving", _read())
-    cursor.execute("create or replace temp table sku_names as select * from arriving")
-    cursor.unregister("arriving")
+    """Fill the temporary tables `sku_names` and `gpu_sources`.
+
+    The smaller position of two name patterns that fit wins, and the source with the smaller place.
+    """
+    for table, seed in (("sku_names", _sku_names()), ("gpu_sources", _gpu_sources())):
+        cursor.register("arriving", seed)
+        cursor.execute(query("refresh/seed").format(table=table))
+        cursor.unregister("arriving")
 
 
 @cache
-def _read() -> pa.Table:
-    text = files("warehouse").joinpath("seeds/sku_names.csv").read_text(encoding="utf-8")
-    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+def _gpu_sources() -> pa.Table:
+    rows = [
+        {
+            "source": record["source"],
+            "place": int(record["place"]),
+            "follows_setting": record["interval"] == "setting",
+        }
+        for record in _records("gpu_sources.csv")
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+@cache
+def _sku_names() -> pa.Table:
     rows = [
         {
             "position": position,
@@ -30,6 +47,11 @@ def _read() -> pa.Table:
             "sku": record["sku"],
             "idle_w": float(record["idle_w"]) if record["idle_w"] else None,
         }
-        for position, record in enumerate(csv.DictReader(lines))
+        for position, record in enumerate(_records("sku_names.csv"))
     ]
     return pa.Table.from_pylist(rows, schema=_SCHEMA)
+
+
+def _records(name: str) -> list[dict[str, str]]:
+    text = files("warehouse").joinpath(f"seeds/{name}").read_text(encoding="utf-8")
+    return list(csv.DictReader(line for line in text.splitlines() if line and not line.startswith("#")))

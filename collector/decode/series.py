@@ -38,7 +38,7 @@ def of_foreign_samples(tenant: str, stream: Stream, reading: Reading) -> dict[st
     return {
         "tenant": tenant,
         "host": _text(told.get("host") or stream.resource.get("host.name")),
-        "gpu_uuid": _text(told.get("gpu_uuid")),
+        "gpu_uuid": _card(told.get("gpu_uuid"), told.get("bus_id"), told.get("gpu_index")),
         "bus_id": _text(told.get("bus_id")),
         "gpu_index": _whole(told.get("gpu_index")),
         "gpu_name": _text(told.get("gpu_name")),
@@ -63,7 +63,7 @@ def of_samples(tenant: str, stream: Stream, attributes: Mapping[str, Any]) -> di
     return {
         "tenant": tenant,
         "host": _text(stream.resource.get("host.name")),
-        "gpu_uuid": _text(attributes.get("gpu.uuid")),
+        "gpu_uuid": _card(*(attributes.get(f"gpu.{key}") for key in ("uuid", "bus_id", "index"))),
         "bus_id": _text(attributes.get("gpu.bus_id")),
         "gpu_index": _whole(attributes.get("gpu.index")),
         "gpu_name": _text(attributes.get("gpu.name")),
@@ -99,6 +99,13 @@ def of_points(tenant: str, stream: Stream, attributes: Mapping[str, Any]) -> dic
     }
     stream_hash = hashlib.blake2b(json.dumps(row, sort_keys=True).encode(), digest_size=16).hexdigest()
     return row | {"stream_hash": stream_hash}
+
+
+def _card(uuid: Any, bus_id: Any, index: Any) -> str | None:
+    """Name a card: by its uuid; one known by its number alone gets a name of it, else all of a host are one."""
+    number = _whole(index)
+    is_number_all = number is not None and _text(bus_id) is None
+    return _text(uuid) or (f"index-{number}" if is_number_all else None)
 
 
 def _text(value: Any) -> str | None:

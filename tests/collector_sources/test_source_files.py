@@ -118,3 +118,9 @@ def test_a_file_with_an_unknown_metric_is_refused(tmp_path: Path) -> None:
 def test_without_sources_foreign_names_stay_points() -> None:
     """Unless sources are handed in nothing foreign reaches the ledger."""
     assert _read("DCGM_FI_DEV_GPU_UTIL", 1, CARD, {})["samples"] == []
+
+
+def test_cards_known_by_their_number_alone_are_as_many_as_their_numbers() -> None:
+    """A source that names neither uuid nor bus id does not make one card of all of a host's."""
+    names = {_read("gpu_gfx_activity", 1, {"gpu_id": str(n)})["samples"][0]["gpu_uuid"] for n in range(3)}
+    assert names == {"index-0", "index-1", "index-2"}

@@ -1,5 +1,5 @@
 -- grain: GPU x slice of a third of released_after, of the samples in touched times
--- inputs: samples, dirty_times, setting
+-- inputs: samples, gpu_keys, dirty_times, setting
 -- law: two samples of one slice are never further apart than released_after, so slices join exactly
 create or replace temp table gpu_sightings as
 with touched as (
@@ -7,21 +7,29 @@ with touched as (
         min(from_ns) - (select released_after_ns from setting) as from_ns,
         max(to_ns) + (select released_after_ns from setting) as to_ns
     from dirty_times
+),
+
+told as (
+    select
+        host,
+        gpu_uuid,
+        bus_id,
+        min(t_ns) as from_ns,
+        max(t_ns) as to_ns,
+        arg_max(gpu_index, t_ns) as gpu_index,
+        arg_max(gpu_name, t_ns) as gpu_name,
+        bool_or(coalesce(simulated, false)) as simulated
+    from samples
+    where
+        t_ns >= (select from_ns from touched)
+        and t_ns <= (select to_ns from touched)
+        and t_ns <= (select now_ns from setting)
+    group by host, gpu_uuid, bus_id, t_ns // greatest(1, (select released_after_ns // 3 from setting))
 )
 
-select
-    host,
-    gpu_uuid,
-    bus_id,
-    concat_ws('/', coalesce(host, ''), coalesce(gpu_uuid, ''), coalesce(bus_id, '')) as gpu_id,
-    min(t_ns) as from_ns,
-    max(t_ns) as to_ns,
-    arg_max(gpu_index, t_ns) as gpu_index,
-    arg_max(gpu_name, t_ns) as gpu_name,
-    bool_or(coalesce(simulated, false)) as simulated
-from samples
-where
-    t_ns >= (select from_ns from touched)
-    and t_ns <= (select to_ns from touched)
-    and t_ns <= (select now_ns from setting)
-group by host, gpu_uuid, bus_id, t_ns // greatest(1, (select released_after_ns // 3 from setting))
+select told.*, gpu_keys.gpu_id
+from told
+inner join gpu_keys
+    on gpu_keys.host is not distinct from told.host
+    and gpu_keys.gpu_uuid is not distinct from told.gpu_uuid
+    and gpu_keys.bus_id is not distinct from told.bus_id

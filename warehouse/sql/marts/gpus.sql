@@ -1,21 +1,32 @@
 -- grain: GPU that was sampled, or that the settings declare and nothing sampled
--- inputs: gpu_sightings, gpus_before, gpu_slots, deployment_use, sku_names
+-- inputs: gpu_sightings, gpus_before, gpu_renamed, gpu_slots, deployment_use, sku_names
 -- law: a place of a deployment is filled once: by the GPU of its uuid, else by a sampled GPU of its SKU, else declared
 insert into gpus by name
 with seen as (
     select gpu_id, host, gpu_uuid, bus_id, gpu_index, gpu_name, from_ns, to_ns, simulated from gpu_sightings
     union all
-    select gpu_id, host, gpu_uuid, bus_id, gpu_index, gpu_name, first_ns, last_ns, simulated
+    select
+        coalesce(gpu_renamed.gpu_id, gpus_before.gpu_id),
+        gpus_before.host,
+        gpus_before.gpu_uuid,
+        gpus_before.bus_id,
+        gpus_before.gpu_index,
+        gpus_before.gpu_name,
+        gpus_before.first_ns,
+        gpus_before.last_ns,
+        gpus_before.simulated
     from gpus_before
-    where not is_declared
+    left join gpu_renamed on gpu_renamed.old_id = gpus_before.gpu_id
+    where not gpus_before.is_declared
 ),
 
 sampled as (
     select
         gpu_id,
-        any_value(host) as host,
-        any_value(gpu_uuid) as gpu_uuid,
-        any_value(bus_id) as bus_id,
+        -- as the fullest name tells it
+        min_by(host, (gpu_uuid is null, bus_id is null, host is null, host, bus_id)) as host,
+        min(gpu_uuid) as gpu_uuid,
+        min_by(bus_id, (gpu_uuid is null, bus_id is null, host is null, host, bus_id)) as bus_id,
         arg_max(gpu_index, to_ns) as gpu_index,
         arg_max(gpu_name, to_ns) as gpu_name,
         min(from_ns) as first_ns,

@@ -1,5 +1,5 @@
 -- grain: GPU x stretch of time for which one sample speaks, near the dirty quarter-hours
--- inputs: samples, ledger_gpus, dirty_quarters, ledger_reach, setting
+-- inputs: samples, gpu_keys, gpu_sources, ledger_gpus, dirty_quarters, ledger_reach, setting
 -- law: a sample speaks for (previous sample, t], after a gap of more than 3 intervals for one interval only; of
 -- equal times the busiest counts; codes: 6 lost, 4 stuck, 3 busy, 2 loaded, 1 empty
 create or replace temp table ledger_windows as
@@ -12,18 +12,24 @@ reach as (
     select min(quarter_ns) as from_ns, max(quarter_ns) + 900000000000 as to_ns from near
 ),
 
-wide as (
+told as (
     select
-        samples.host,
-        samples.gpu_uuid,
-        samples.bus_id,
+        ledger_gpus.gpu,
+        ledger_gpus.pool,
+        ledger_gpus.replica_number,
+        ledger_gpus.idle_w,
+        coalesce(gpu_sources.place, 9) as place,
+        coalesce(gpu_sources.follows_setting, false) as follows_setting,
+        samples.metric,
         samples.t_ns,
-        max(samples.value) filter (where samples.metric = 'util_ratio') as util_ratio,
-        max(samples.value) filter (where samples.metric = 'up') as up,
-        max(samples.value) filter (where samples.metric = 'processes') as processes,
-        max(samples.value) filter (where samples.metric = 'memory_used_mib') as memory_used_mib,
-        max(samples.value) filter (where samples.metric = 'power_w') as power_w
+        samples.value
     from samples
+    inner join gpu_keys
+        on gpu_keys.host is not distinct from samples.host
+        and gpu_keys.gpu_uuid is not distinct from samples.gpu_uuid
+        and gpu_keys.bus_id is not distinct from samples.bus_id
+    inner join ledger_gpus on ledger_gpus.gpu_id = gpu_keys.gpu_id
+    left join gpu_sources on gpu_sources.source = samples.source
     where
         samples.metric in ('util_ratio', 'up', 'processes', 'memory_used_mib', 'power_w')
         and not isnan(samples.value)
@@ -31,19 +37,45 @@ wide as (
         and samples.t_ns < (select to_ns from reach)
         and samples.t_ns <= (select now_ns from setting)
         and samples.t_ns // 900000000000 * 900000000000 in (select near.quarter_ns from near)
-    group by samples.host, samples.gpu_uuid, samples.bus_id, samples.t_ns
+),
+
+several as (
+    select gpu from told group by gpu having min(place) < max(place)
+),
+
+-- while a better source tells a figure the others' is not heard; where it is silent they fill the gap
+drowned as (
+    select distinct worse.gpu, worse.metric, worse.place, worse.t_ns
+    from told as worse
+    inner join told as better
+        on better.gpu = worse.gpu
+        and better.metric = worse.metric
+        and better.place < worse.place
+        and better.t_ns >= worse.t_ns - 3 * (select sample_interval_ns from setting)
+        and better.t_ns <= worse.t_ns + 3 * (select sample_interval_ns from setting)
+    where worse.gpu in (select several.gpu from several)
 ),
 
 numbered as (
     select
-        ledger_gpus.gpu,
-        ledger_gpus.pool,
-        ledger_gpus.replica_number,
-        ledger_gpus.idle_w,
-        wide.*
-    from wide
-    inner join ledger_gpus
-        on ledger_gpus.gpu_id = concat_ws('/', coalesce(wide.host, ''), coalesce(wide.gpu_uuid, ''), coalesce(wide.bus_id, ''))
+        told.gpu,
+        told.t_ns,
+        any_value(told.pool) as pool,
+        any_value(told.replica_number) as replica_number,
+        any_value(told.idle_w) as idle_w,
+        bool_or(told.follows_setting) as follows_setting,
+        max(told.value) filter (where told.metric = 'util_ratio') as util_ratio,
+        max(told.value) filter (where told.metric = 'up') as up,
+        max(told.value) filter (where told.metric = 'processes') as processes,
+        max(told.value) filter (where told.metric = 'memory_used_mib') as memory_used_mib,
+        max(told.value) filter (where told.metric = 'power_w') as power_w
+    from told
+    anti join drowned
+        on drowned.gpu = told.gpu
+        and drowned.metric = told.metric
+        and drowned.place = told.place
+        and drowned.t_ns = told.t_ns
+    group by told.gpu, told.t_ns
 ),
 
 -- slow figures (every 5 s, or from another source) hold for 15 intervals
@@ -56,7 +88,7 @@ carried as (
     window earlier as (partition by gpu order by t_ns rows unbounded preceding)
 ),
 
-judged as (
+listed_figures as (
     select
         carried.gpu,
         carried.pool,
@@ -67,8 +99,8 @@ judged as (
         carried.idle_w,
         listed.processes,
         filled.memory_used_mib,
+        carried.follows_setting,
         lag(carried.t_ns) over (partition by carried.gpu order by carried.t_ns) as before_ns,
-        (select sample_interval_ns from setting) as sample_interval_ns,
         (select busy_ratio from setting) as busy_ratio
     from carried
     left join numbered as listed
@@ -80,6 +112,21 @@ judged as (
         and filled.t_ns = carried.memory_ns
         and filled.t_ns >= carried.t_ns - 15 * (select sample_interval_ns from setting)
     where carried.util_ratio is not null or carried.up = 0
+),
+
+-- a source with a rhythm of its own (dcgm-exporter: 30 s) is heard as often as it lately spoke, 120 s at most
+judged as (
+    select
+        *,
+        case
+            when follows_setting or count(before_ns) over lately < 3 then setting.sample_interval_ns
+            else greatest(
+                setting.sample_interval_ns,
+                least(120000000000, quantile_disc(t_ns - before_ns, 0.5) over lately)
+            )
+        end as interval_ns
+    from listed_figures, setting
+    window lately as (partition by gpu order by t_ns rows between 4 preceding and current row)
 ),
 
 -- an agent in a container may see no process though memory is held, so a list alone does not empty a card
@@ -98,8 +145,8 @@ select
     pool,
     replica_number,
     case
-        when t_ns - before_ns <= 3 * sample_interval_ns then before_ns
-        else t_ns - sample_interval_ns
+        when t_ns - before_ns <= 3 * interval_ns then before_ns
+        else t_ns - interval_ns
     end as from_ns,
     t_ns as to_ns,
     case

@@ -1,14 +1,14 @@
 -- grain: GPU x sample, or x slice of step_s seconds where that is more than 0 (named by its last sample)
--- inputs: samples, gpus
+-- inputs: samples, gpus, gpu_keys
 -- law: means of what was measured; what was not is null, and a slice without samples has no row
 -- params: step_s=0, gpu_id, deployment
 with chosen as (
-    select gpu_id, gpu_name, deployment, host, gpu_uuid, bus_id
+    select gpus.gpu_id, gpus.gpu_name, gpus.deployment, gpu_keys.host, gpu_keys.gpu_uuid, gpu_keys.bus_id
     from gpus
+    inner join gpu_keys on gpu_keys.gpu_id = gpus.gpu_id
     where
-        not is_declared
-        and ($gpu_id is null or gpu_id = $gpu_id)
-        and ($deployment is null or deployment = $deployment)
+        ($gpu_id is null or gpus.gpu_id = $gpu_id)
+        and ($deployment is null or gpus.deployment = $deployment)
 )
 
 select

@@ -38,8 +38,11 @@ held as (
     from (
         select g.deployment, s.t_ns, sum(s.value) as mib
         from samples as s
-        inner join gpus as g
-            on g.gpu_id = concat_ws('/', coalesce(s.host, ''), coalesce(s.gpu_uuid, ''), coalesce(s.bus_id, ''))
+        inner join gpu_keys as k
+            on k.host is not distinct from s.host
+            and k.gpu_uuid is not distinct from s.gpu_uuid
+            and k.bus_id is not distinct from s.bus_id
+        inner join gpus as g on g.gpu_id = k.gpu_id
         where s.metric = 'process_memory_mib' and g.deployment is not null
         group by g.deployment, s.t_ns
     ) as p
