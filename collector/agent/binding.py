@@ -17,12 +17,14 @@ class DriverError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One card as it names itself; (host, uuid, bus_id) is its key, the index is not."""
+    """One card, or a slice of one, as it names itself; (host, uuid, bus_id) is its key, the index is not."""
 
     uuid: str
     bus_id: str | None
     index: int
     name: str | None
+    parent_uuid: str | None = None  # of a slice (a MIG instance): the card that it is cut from
+    slices: int | None = None  # of a slice: how many compute slices of the card it has
 
 
 class Utilization(NamedTuple):

@@ -1,6 +1,9 @@
-"""Samples as an OTLP metrics request: one metric per kind of figure, the card in each point's attributes."""
+"""Samples as an OTLP metrics request: one metric per kind of figure, the card in each point's attributes.
 
-from collections.abc import Iterable, Mapping
+The agent's own figures go in the same request, as metrics of their own.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from struct import Struct
 
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
@@ -9,10 +12,14 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import (
     AGGREGATION_TEMPORALITY_CUMULATIVE,
     Gauge,
     NumberDataPoint,
+    ScopeMetrics,
 )
 
 from collector.agent.binding import Card
+from collector.agent.own import PREFIX as OWN_PREFIX
+from collector.agent.own import OwnFigure
 from collector.agent.sampler import Sample
+from collector.agent.served import Served
 
 PREFIX = "taximeter.gpu."
 SCOPE = "taximeter.agent"
@@ -30,8 +37,21 @@ _UNITS = {
     "energy_j": "J",
     "processes": "{process}",
     "process_memory_mib": "MiBy",
+    "process_sm_ratio": "1",
+    "util_max_ratio": "1",
+    "sm_active_ratio": "1",
+    "tensor_active_ratio": "1",
+    "dram_active_ratio": "1",
+    "over_full_percent": "%",
+    "module_power_w": "W",
+    "xid": "1",
+    "pcie_tx_kb_s": "kBy/s",
+    "pcie_rx_kb_s": "kBy/s",
+    "nvlink_tx_kib": "KiBy",
+    "nvlink_rx_kib": "KiBy",
+    "clock_offset_s": "s",
 }
-_COUNTERS = {"energy_j"}  # grow until the driver is loaded again
+_COUNTERS = {"energy_j", "nvlink_tx_kib", "nvlink_rx_kib"}  # grow until the driver is loaded again
 
 _FIXED64 = 1  # wire type
 _TIME_TAG = NumberDataPoint.TIME_UNIX_NANO_FIELD_NUMBER << 3 | _FIXED64
@@ -39,8 +59,17 @@ _VALUE_TAG = NumberDataPoint.AS_DOUBLE_FIELD_NUMBER << 3 | _FIXED64
 _TIME_AND_VALUE = Struct("<BQBd").pack
 
 
-def encode(samples: Iterable[Sample], resource: Mapping[str, str | bool], source: str = "nvml") -> bytes:
-    """Make one ExportMetricsServiceRequest; `source` says who measured and goes to the scope."""
+def encode(
+    samples: Iterable[Sample],
+    resource: Mapping[str, str | bool],
+    source: str = "nvml",
+    own: Sequence[OwnFigure] = (),
+    own_times: tuple[int, int] = (0, 0),
+) -> bytes:
+    """Make one ExportMetricsServiceRequest; `source` says who measured and goes to the scope.
+
+    `own` are figures of the agent itself; `own_times` are its start and now, in ns.
+    """
     request = ExportMetricsServiceRequest()
     of_resource = request.resource_metrics.add()
     of_resource.resource.attributes.extend(_pair(key, value) for key, value in resource.items())
@@ -55,7 +84,23 @@ def encode(samples: Iterable[Sample], resource: Mapping[str, str | bool], source
             metric.sum.is_monotonic = True
         else:
             metric.gauge.MergeFromString(b"".join(points))
+    if own:
+        _add_own(of_scope, own, own_times)
     return request.SerializeToString()
+
+
+def _add_own(of_scope: ScopeMetrics, own: Iterable[OwnFigure], times: tuple[int, int]) -> None:
+    start_ns, now_ns = times
+    for figure in own:
+        metric = of_scope.metrics.add(name=OWN_PREFIX + figure.name, unit=figure.unit)
+        point = NumberDataPoint(time_unix_nano=now_ns, as_double=figure.value)
+        if figure.is_sum:
+            point.start_time_unix_nano = start_ns
+            metric.sum.data_points.append(point)
+            metric.sum.aggregation_temporality = AGGREGATION_TEMPORALITY_CUMULATIVE
+            metric.sum.is_monotonic = True
+        else:
+            metric.gauge.data_points.append(point)
 
 
 def _points(samples: Iterable[Sample]) -> dict[str, list[bytes]]:
@@ -64,12 +109,13 @@ def _points(samples: Iterable[Sample]) -> dict[str, list[bytes]]:
     Written as bytes because a card's attributes are the same in each of its points: made once, they are
     copied, which takes a sixth of the time of building a message a point.
     """
-    heads: dict[tuple[str, int, int | None], bytes] = {}
+    heads: dict[tuple[str, int, int | None, Served | None], bytes] = {}
     points: dict[str, list[bytes]] = {}
-    for card, metric, t_ns, value, pid in samples:
-        head = heads.get((card.uuid, card.index, pid))
+    for card, metric, t_ns, value, pid, served in samples:
+        key = (card.uuid, card.index, pid, served)
+        head = heads.get(key)
         if head is None:
-            head = heads[card.uuid, card.index, pid] = _head(card, pid)
+            head = heads[key] = _head(card, pid, served)
         of_metric = points.get(metric)
         if of_metric is None:
             of_metric = points[metric] = []
@@ -78,14 +124,19 @@ def _points(samples: Iterable[Sample]) -> dict[str, list[bytes]]:
     return points
 
 
-def _head(card: Card, pid: int | None) -> bytes:
+def _head(card: Card, pid: int | None, served: Served | None) -> bytes:
     """Serialize the part of a point that never changes, with the length of the whole point before it."""
     named: dict[str, str | int | None] = {
         "gpu.uuid": card.uuid,
         "gpu.bus_id": card.bus_id,
         "gpu.index": card.index,
         "gpu.name": card.name,
+        "gpu.parent_uuid": card.parent_uuid,
+        "gpu.slices": card.slices,
         "process.pid": pid,
+        "served.port": served and served.port,
+        "served.model": served and served.model,
+        "k8s.workload": served and served.workload,
     }
     point = NumberDataPoint(time_unix_nano=1, as_double=1)
     point.attributes.extend(_pair(key, value) for key, value in named.items() if value is not None)

@@ -1,8 +1,7 @@
-"""What was sampled and is not acknowledged yet: a bounded queue in memory and the thread that empties it."""
+"""What was sampled and is not acknowledged yet: a line of requests, and the thread that empties it."""
 
 import gzip
 import threading
-from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple
 
@@ -10,15 +9,16 @@ import httpx
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
 
+from collector.agent.spool import LIMIT_BYTES, MemorySpool, Spool, Waiting
 from taximeter.clock import Clock
 
 PATH = "/v1/metrics"
-LIMIT_BYTES = 64 << 20
 _COMPRESS_LEVEL = 1  # samples repeat themselves: a higher level costs time and gains little
 _TIMEOUT_S = 10.0
 _FIRST_WAIT_S = 0.5
 _LONGEST_WAIT_S = 30.0
 _RETRYABLE = {408, 429, 502, 503, 504}
+_MENDABLE = {401, 403, 404}  # a token or an address that somebody will put right: until then samples are kept
 
 Fate = Literal["sent", "again", "refused"]
 
@@ -35,7 +35,8 @@ class Outbox:
     """Sends request bodies in order, keeps them while nobody answers, and drops the oldest when full.
 
     A body is gone only when it is acknowledged, refused for good, or pushed out by newer ones; the last two
-    are counted and told. `clock` times the pauses between attempts.
+    are counted and told. One that was acknowledged while this program died is sent again: its points are
+    known by card, metric and time, so they count once. `clock` times the pauses between attempts.
     """
 
     def __init__(
@@ -46,37 +47,38 @@ class Outbox:
         *,
         headers: Mapping[str, str] | None = None,
         limit_bytes: int = LIMIT_BYTES,
+        spool: Spool | None = None,
     ) -> None:
+        """Keep what waits in `spool`, by default in memory up to `limit_bytes`."""
         self._target = url.rstrip("/") + PATH
         self._clock = clock
         self._tell = tell
-        self._limit_bytes = limit_bytes
         self._client = httpx.Client(timeout=_TIMEOUT_S, headers=dict(headers or {}), trust_env=False)
-        self._waiting: deque[bytes] = deque()
-        self._bytes = 0
+        self._spool = MemorySpool(limit_bytes) if spool is None else spool
         self._change = threading.Condition()
         self._closing = False
         self._given_up = False
         self.dropped = 0
         self._thread = threading.Thread(target=self._run, name="agent-outbox", daemon=True)
 
+    @property
+    def waiting(self) -> int:
+        """Requests that are not delivered yet."""
+        return len(self._spool)
+
     def open(self) -> None:
         """Start sending."""
         self._thread.start()
 
     def put(self, request: bytes) -> None:
-        """Queue one serialized request; never waits."""
-        body = gzip.compress(request, _COMPRESS_LEVEL)
+        """Queue one serialized request; waits for nobody but the disk, where there is one."""
+        dropped = self._spool.put(gzip.compress(request, _COMPRESS_LEVEL))
         with self._change:
-            self._waiting.append(body)
-            self._bytes += len(body)
-            while self._bytes > self._limit_bytes and len(self._waiting) > 1:
-                self._bytes -= len(self._waiting.popleft())
-                self.dropped += 1
-                if self.dropped == 1:
-                    self._tell(
-                        "the collector does not answer and memory is full: the oldest samples are dropped"
-                    )
+            if dropped and not self.dropped:
+                self._tell(
+                    "the collector does not answer and there is no more room: the oldest samples are dropped"
+                )
+            self.dropped += dropped
             self._change.notify()
 
     def close(self, patience_s: float) -> int:
@@ -87,13 +89,14 @@ class Outbox:
         self._thread.join(patience_s)
         self._given_up = True
         self._client.close()
-        return len(self._waiting)
+        self._spool.close()
+        return self.waiting
 
     def _run(self) -> None:
         wait_s = _FIRST_WAIT_S
         told = False
-        while body := self._next():
-            answer = self._post(body)
+        while waiting := self._next():
+            answer = self._post(waiting.body)
             if answer.fate == "again" and self._given_up:
                 return
             if answer.fate == "again":
@@ -108,20 +111,13 @@ class Outbox:
             if answer.why:
                 self._tell(answer.why)
             wait_s, told = _FIRST_WAIT_S, False
-            self._done(body)
+            self._spool.done(waiting.place)
 
-    def _next(self) -> bytes | None:
+    def _next(self) -> Waiting | None:
         with self._change:
-            while not self._waiting and not self._closing:
+            while (first := self._spool.first()) is None and not self._closing:
                 self._change.wait()
-            return self._waiting[0] if self._waiting else None
-
-    def _done(self, body: bytes) -> None:
-        with self._change:
-            # It may have been pushed out while it was on its way.
-            if self._waiting and self._waiting[0] is body:
-                self._waiting.popleft()
-                self._bytes -= len(body)
+            return first
 
     def _pause(self, seconds: float) -> None:
         with self._change:
@@ -138,7 +134,7 @@ class Outbox:
             return Answer("again", why=str(error) or type(error).__name__)
         if response.is_success:
             return Answer("sent", why=_partial(response.content))
-        if response.status_code in _RETRYABLE:
+        if response.status_code in _RETRYABLE | _MENDABLE:
             return Answer("again", _retry_after_s(response), f"status {response.status_code}")
         return Answer("refused", why=f"the collector refused samples for good: status {response.status_code}")
 

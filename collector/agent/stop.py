@@ -2,6 +2,8 @@
 
 import signal
 
+from taximeter.clock import Clock
+
 
 class Stop:
     """Whether somebody asked this program to end."""
@@ -18,3 +20,9 @@ class Stop:
     def ask(self, *_: object) -> None:
         """Ask it to end."""
         self.asked = True
+
+    def sleep(self, clock: Clock, seconds: float, look_s: float) -> None:
+        """Let time pass, but no more than `look_s` of it after being asked to end."""
+        end_s = clock.monotonic_s() + seconds
+        while not self.asked and (left_s := end_s - clock.monotonic_s()) > 0:
+            clock.sleep(min(left_s, look_s))

@@ -30,6 +30,8 @@ class Sampled(NamedTuple):
     t_ns: int
     value: float
     pid: int | None
+    parent_uuid: str | None
+    slices: int | None
 
     @property
     def t_s(self) -> float:
@@ -44,6 +46,7 @@ class Replayed(NamedTuple):
     told: list[str]
     error: str | None
     text: str
+    marks: int  # snapshots of counters that were taken and not given back
 
     def values(self, uuid: str, metric: str) -> list[tuple[float, float]]:
         """List (seconds, value) of one metric of one card, in order."""

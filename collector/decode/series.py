@@ -102,7 +102,7 @@ def of_points(tenant: str, stream: Stream, attributes: Mapping[str, Any]) -> dic
 
 
 def _card(uuid: Any, bus_id: Any, index: Any) -> str | None:
-    """Name a card: by its uuid; one known by its number alone gets a name of it, else all of a host are one."""
+    """Name a card by its uuid; one known by its number alone is named by it, else all of a host were one."""
     number = _whole(index)
     is_number_all = number is not None and _text(bus_id) is None
     return _text(uuid) or (f"index-{number}" if is_number_all else None)

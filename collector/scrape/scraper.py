@@ -1,8 +1,10 @@
 """Asks every target in its own rhythm; none waits for another, and one that fails says so at every turn."""
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import httpx
@@ -86,6 +88,29 @@ class Scraper:
         self._put(
             to_request(_facts(found, took_s), t_ns, named | {"service.name": SERVICE}, dict(target.labels))
         )
+
+
+@contextlib.contextmanager
+def scraping(file: Path | None, put: Put, clock: Clock, host: str) -> Iterator[None]:
+    """Ask the targets of `file` in a thread of its own while the block runs; without a file, nobody."""
+    if file is None:
+        yield
+        return
+    loop = asyncio.new_event_loop()
+    work = loop.create_task(Scraper(put, clock, host).run([], file))
+    thread = threading.Thread(target=_run, args=(loop, work), name="agent-scrape", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        loop.call_soon_threadsafe(work.cancel)
+        thread.join(_LONGEST_WAIT_S)
+
+
+def _run(loop: asyncio.AbstractEventLoop, work: asyncio.Task[None]) -> None:
+    with contextlib.suppress(asyncio.CancelledError):
+        loop.run_until_complete(work)
+    loop.close()
 
 
 class _Listed:

@@ -49,8 +49,9 @@ def time_line(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def replay(library: Path, time_line: Callable[..., Path]) -> Replay:
-    def run(*lines: str, seconds: float = 0, interval_s: float = 1) -> Replayed:
+    def run(*lines: str, seconds: float = 0, interval_s: float = 1, how: str = "") -> Replayed:
         command = [sys.executable, str(SOURCE / "replay.py"), str(library), str(seconds), str(interval_s)]
+        command += how.split()
         environment = {**os.environ, "FAKE_NVML_TIMELINE": str(time_line(*lines)), "PYTHONPATH": str(ROOT)}
         done = subprocess.run(
             command, env=environment, capture_output=True, text=True, timeout=60, check=False

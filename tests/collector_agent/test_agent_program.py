@@ -1,12 +1,15 @@
 """The agent as people start it: a process, the real pynvml, real HTTP."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from ctypes.util import find_library
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -46,7 +49,11 @@ def test_agent_samples_until_told_to_stop(library: Path, time_line: Callable[...
     assert stdout == ""
     assert "sampling 2 GPUs" in stderr
     assert {r["host.name"] for r in receiver.resources()} == {"node-a"}
-    points = receiver.points()
+    told = receiver.points()
+    assert {m for m, *_ in told} >= {
+        f"taximeter.agent.{name}" for name in ("heartbeat", "cpu_s", "memory_mib")
+    }
+    points = [point for point in told if not point[0].startswith("taximeter.agent.")]
     assert {(a["gpu.uuid"], v) for m, a, _, v in points if m == "util_ratio"} == {
         ("GPU-a", 0),
         ("GPU-b", 0.75),
@@ -84,3 +91,60 @@ def test_missing_token_is_told_by_its_name(library: Path) -> None:
     _, stderr = agent.communicate(timeout=20)
     assert agent.returncode == 2
     assert "NO_SUCH_TOKEN" in stderr
+
+
+def test_a_machine_without_nvidia_cards_forwards_what_its_exporters_tell(tmp_path: Path) -> None:
+    """With a list of targets the agent goes on without a driver: their figures and its heartbeat arrive."""
+    if find_library("nvidia-ml"):
+        pytest.skip("this machine has an NVIDIA driver")
+    page = b'gpu_gfx_activity{gpu_id="0"} 40\n'
+
+    class Exporter(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(page)
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    exporter = ThreadingHTTPServer(("127.0.0.1", 0), Exporter)
+    threading.Thread(target=exporter.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    targets = tmp_path / "targets.json"
+    targets.write_text(json.dumps([{"targets": [f"127.0.0.1:{exporter.server_port}"]}]))
+    with serving(Receiver()) as receiver:
+        agent = _start(["--url", receiver.url, "--scrape-list", str(targets)], {})
+        assert receiver.wait_for(3)
+        agent.send_signal(signal.SIGTERM)
+        _, stderr = agent.communicate(timeout=20)
+    exporter.shutdown()
+    exporter.server_close()
+    assert agent.returncode == 0, stderr
+    told = {metric: value for metric, _, _, value in receiver.points()}
+    assert told["gpu_gfx_activity"] == 40
+    assert told["taximeter.scrape.up"] == 1
+    assert told["taximeter.agent.heartbeat"] == 1
+
+
+def test_what_is_not_delivered_waits_on_disk_for_the_next_start(
+    library: Path, time_line: Callable[..., Path], tmp_path: Path
+) -> None:
+    """An agent whose collector is away ends with its samples on disk; the next one delivers them first."""
+    line = time_line(card_line(0, "GPU-a"))
+    environment = {"LD_LIBRARY_PATH": str(library.parent), "FAKE_NVML_TIMELINE": str(line)}
+    with serving(Receiver()) as receiver:
+        url = receiver.url
+    arguments = ["--url", url, "--interval", "0.1", "--buffer", str(tmp_path / "spool")]
+    first = _start(arguments, environment)
+    time.sleep(1.5)
+    first.send_signal(signal.SIGTERM)
+    _, stderr = first.communicate(timeout=30)
+    assert "for the next start" in stderr
+    with serving(Receiver(), int(url.rpartition(":")[2])) as receiver:
+        second = _start(arguments, environment)
+        assert receiver.wait_for(2)
+        second.send_signal(signal.SIGTERM)
+        _, stderr = second.communicate(timeout=30)
+    assert "of an earlier run wait" in stderr
+    ticks = [t for m, a, t, _ in receiver.points() if m == "up" and a["gpu.uuid"] == "GPU-a"]
+    assert ticks == sorted(set(ticks))

@@ -116,10 +116,11 @@ def test_energy_counter_that_falls_back_is_handed_on_as_it_is(replay: Replay) ->
 
 
 @pytest.mark.parametrize("how", ["total=0 reserved=0", "fail.nvmlDeviceGetMemoryInfo_v2=3"])
-def test_shared_memory_has_no_memory_figures(replay: Replay, how: str) -> None:
-    """A card that shares the machine's memory says 0 of 0 or refuses: memory is unknown, load is not."""
+def test_shared_memory_is_what_the_processes_hold(replay: Replay, how: str) -> None:
+    """A card that shares the machine's memory says 0 of 0 or refuses: its use is its processes', no total."""
     run = replay(GPU0, f"0 0 {how} util=50 procs=9:3000")
-    assert not run.metrics("GPU-a") & {"memory_used_mib", "memory_total_mib", "memory_reserved_mib"}
+    assert not run.metrics("GPU-a") & {"memory_total_mib", "memory_reserved_mib"}
+    assert run.values("GPU-a", "memory_used_mib") == [(0, 3000)]
     assert run.values("GPU-a", "util_ratio") == [(0, 0.5)]
     assert run.values("GPU-a", "process_memory_mib") == [(0, 3000)]
 
