@@ -81,6 +81,7 @@ LEDGER_MODELS: tuple[Model, ...] = (
     Model("ledger_steps", "temp", "dirty_quarters"),
     Model("ledger_pieces", "temp", "dirty_quarters"),
     Model("ledger_windows", "temp", "dirty_quarters"),
+    Model("ledger_colds", "temp", "dirty_quarters"),
     Model("ledger_islands", "temp", "dirty_quarters"),
     Model("ledger_segments", "temp", "dirty_quarters"),
     Model("ledger_replica_moments", "temp", "dirty_quarters"),

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 
-from ledger_world import QUARTER, Card, Fleet, Step, Stretch, World
+from ledger_world import QUARTER, Card, Fleet, S, Step, Stretch, World
 
 Cell = tuple[int, str, str, str | None, str]  # quarter, gpu, state, cause, provenance
 Claim = tuple[int, str, str, str, str | None]  # quarter, deployment, state, who, cause
-RANKS = ["lost", "unknown", "stuck", "unattributed", "busy", "loaded", "unloaded"]
+RANKS = ["lost", "cold_start", "unknown", "stuck", "unattributed", "busy", "loaded", "unloaded"]
 IDLE = {"busy", "loaded"}
 
 
@@ -48,6 +48,7 @@ class Oracle:
         }
         self.holds = {card.gpu_id: self._holds(card) for card in world.cards}
         self.judged: dict[tuple[str, int], str] = {}
+        self.colds = {card.gpu_id: self._colds(card) for card in world.cards}
 
     def walk(self) -> Books:
         for pool, cards in self.pools.items():
@@ -94,6 +95,8 @@ class Oracle:
                 at.update(hold)
             for t, _ in card.samples:
                 at.update((t, t - self.world.interval))
+            for cold in self.colds[card.gpu_id]:
+                at.update(cold)
             for a, b, _ in self._prices(card):
                 at.update((a, b))
         for step in self.world.steps:
@@ -138,7 +141,9 @@ class Oracle:
             return "unknown"
         if (card.gpu_id, t) not in self.judged:
             self.judged[card.gpu_id, t] = self._judge(card, pool, start, t)
-        return self.judged[card.gpu_id, t]
+        judged = self.judged[card.gpu_id, t]
+        is_cold = any(x <= a and b <= y for x, y in self.colds[card.gpu_id])
+        return "cold_start" if is_cold and judged != "lost" else judged
 
     @staticmethod
     def _seen(card: Card) -> dict[int, dict[str, float]]:
@@ -156,17 +161,59 @@ class Oracle:
             return None
         return at[latest][metric]
 
+    def _colds(self, card: Card) -> list[Stretch]:
+        """Find when a model was loaded: empty, then held, until a step ends, memory rests or goes."""
+        found: list[Stretch] = []
+        speaking = self.speaking[card.gpu_id]
+        for before, t in pairwise(speaking):
+            seen = self.seen[card.gpu_id][t]
+            if t - before > 3 * self.world.interval or "util_ratio" not in seen:
+                continue
+            if not (self._is_empty(card, before) and self._holds_memory(card, t)):
+                continue
+            ends = [before + 900 * S]
+            ends += [x for x, y in pairwise(speaking) if x >= t and self._is_empty(card, y)]
+            ends += [
+                y
+                for y in speaking
+                if before + 60 * S <= y <= before + 900 * S and self._rests(card, before, y)
+            ]
+            ends += [
+                s.busy[1]
+                for s in self._served(card.deployment or "")
+                if before < s.busy[1] <= before + 900 * S
+                and s.step.replica in {None, str(card.slot // self._group(card)), card.uuid}
+            ]
+            found.append((before, min(ends)))
+        return found
+
+    def _group(self, card: Card) -> int:
+        return self.fleets[card.deployment or ""].per_replica
+
+    def _is_empty(self, card: Card, t: int) -> bool:
+        processes, memory = self._lately(card, t, "processes"), self._lately(card, t, "memory_used_mib")
+        if processes is None:
+            return memory is not None and memory < 1
+        return processes == 0 and (memory or 0) < 1024
+
+    def _holds_memory(self, card: Card, t: int) -> bool:
+        return (self._lately(card, t, "processes") or 0) > 0 or (
+            self._lately(card, t, "memory_used_mib") or 0
+        ) >= 1024
+
+    def _rests(self, card: Card, begun: int, t: int) -> bool:
+        minute = [x for x in self.speaking[card.gpu_id] if t - 60 * S <= x <= t]
+        if minute[0] <= begun or minute[0] > t - 55 * S:
+            return False
+        held = [m for x in minute if (m := self._lately(card, x, "memory_used_mib")) is not None]
+        return bool(held) and max(held) - min(held) <= max(64, 0.01 * max(held))
+
     def _judge(self, card: Card, pool: str, start: int, t: int) -> str:
         now = self.seen[card.gpu_id][t]
         util = now.get("util_ratio")
         if util is None:
             return "lost"
-        processes, memory = self._lately(card, t, "processes"), self._lately(card, t, "memory_used_mib")
-        power = now.get("power_w")
-        if processes is None:
-            empty = memory is not None and memory < 1
-        else:
-            empty = processes == 0 and (memory or 0) < 1024
+        power, empty = now.get("power_w"), self._is_empty(card, t)
         if util >= 0.95 and (empty or (power is not None and power <= 1.25 * 68.6)):
             return "stuck"
         if util >= self.world.busy_ratio:
@@ -217,14 +264,14 @@ class Oracle:
         named = {
             s.replica for s in flying if s.replica is not None and worst.get(s.replica, "lost") != "lost"
         }
-        available = [r for r in worst if worst[r] != "lost"]
+        available = [r for r in worst if worst[r] not in {"lost", "cold_start"}]
         at_work = [r for r in available if worst[r] in {"busy", "unattributed"}]
         if all(s.replica is not None for s in flying):
             count = len(named)
         else:
             count = max(len(named), min(len(available), f, max(-(-f // c), len(at_work))))
         queue = sorted(
-            available,
+            {*available, *named},
             key=lambda r: (r not in named, r not in at_work, worst[r] in {"stuck", "unloaded"}, r),
         )
         serving = set(queue[:count])

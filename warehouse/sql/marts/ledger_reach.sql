@@ -2,10 +2,10 @@
 -- inputs: setting, gpu_keys
 -- law: how far, in ns, one row is ever read: a sample speaks for up to 3 intervals before it and its carried
 -- figures for 15 after it, a step explains a busy sample across the clock tolerance, a model may load for
--- released_after. A source with its own rhythm (120 s at most) shows it in its last 5 samples
+-- 900 s, and a source with its own rhythm (120 s at most) shows it in its last 5 samples
 create or replace temp table ledger_reach as
 select
     3 * if(others.are_there, greatest(sample_interval_ns, 120000000000), sample_interval_ns) + clock_tolerance_ns
         as back_ns,
-    greatest(15 * sample_interval_ns, released_after_ns, if(others.are_there, 600000000000, 0)) as ahead_ns
+    greatest(15 * sample_interval_ns, released_after_ns, 900000000000) as ahead_ns
 from setting, (select coalesce(bool_or(from_others), false) as are_there from gpu_keys) as others

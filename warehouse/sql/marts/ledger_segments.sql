@@ -1,7 +1,7 @@
 -- grain: dirty quarter-hour x GPU x stretch of held time with one code and one price
--- inputs: ledger_held, ledger_windows, ledger_islands, ledger_gpus, gpu_rates, setting
+-- inputs: ledger_held, ledger_windows, ledger_colds, ledger_islands, ledger_gpus, gpu_rates, setting
 -- law: tiles ledger_held. Codes: 6 lost, 5 no sample speaks, 4 stuck, 3 busy with no step near, 7 busy with a step
--- near, 2 loaded, 1 empty, 8 declared and never sampled. micro_usd is the price of one hour in millionths, null
+-- near, 2 loaded, 1 empty, 8 declared and never sampled, 9 a model is loaded. micro_usd is the price of one hour in millionths, null
 -- where none is known
 create or replace temp table ledger_segments as
 with points as (
@@ -64,6 +64,28 @@ explained as (
     where not is_island
 ),
 
+-- while a model is loaded its card cannot serve, whatever it does
+warmed as (
+    select
+        explained.gpu,
+        unnest(
+            [
+                {'from_ns': explained.from_ns, 'to_ns': least(explained.to_ns, coalesce(colds.to_ns, 0)), 'code': 9},
+                {
+                    'from_ns': greatest(explained.from_ns, coalesce(colds.to_ns, 0)),
+                    'to_ns': explained.to_ns,
+                    'code': explained.code
+                }
+            ]
+        ) as part
+    from explained
+    left join ledger_colds as colds
+        on colds.gpu = explained.gpu
+        and colds.from_ns < explained.to_ns
+        and colds.to_ns > explained.from_ns
+        and explained.code != 6
+),
+
 -- windows that meet and say the same become one
 marked as (
     select
@@ -73,7 +95,11 @@ marked as (
             and from_ns = lag(to_ns) over (partition by gpu order by to_ns),
             false
         ) as joins
-    from explained
+    from (
+        select gpu, part.from_ns as from_ns, part.to_ns as to_ns, part.code as code
+        from warmed
+        where part.from_ns < part.to_ns
+    )
 ),
 
 numbered as (

@@ -1,6 +1,6 @@
 -- grain: situation x replica with at least one held GPU
 -- inputs: ledger_situation_gpus, ledger_situations, ledger_named_stretches
--- law: of a tensor-parallel group the worst GPU decides: lost, unknown, stuck, busy alone, busy, loaded, empty
+-- law: of a tensor-parallel group the worst GPU decides: lost, cold, unknown, stuck, busy alone, busy, loaded, empty
 create or replace temp table ledger_situation_replicas as
 with groups as (
     select
@@ -11,6 +11,7 @@ with groups as (
         sum(coalesce(micro_usd, 0)) as micro_usd,
         case
             when bool_or(code = 6) then 'lost'
+            when bool_or(code = 9) then 'cold_start'
             when bool_or(code = 5) then 'unknown'
             when bool_or(code = 4) then 'stuck'
             when bool_or(code = 3) then 'unattributed'

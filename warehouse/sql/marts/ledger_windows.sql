@@ -136,7 +136,8 @@ emptied as (
         case
             when processes is null then coalesce(memory_used_mib < 1, false)
             else processes = 0 and coalesce(memory_used_mib, 0) < 1024
-        end as is_empty
+        end as is_empty,
+        coalesce(processes > 0, false) or coalesce(memory_used_mib >= 1024, false) as is_held
     from judged
 )
 
@@ -149,6 +150,9 @@ select
         else t_ns - interval_ns
     end as from_ns,
     t_ns as to_ns,
+    is_empty,
+    is_held,
+    memory_used_mib,
     case
         when util_ratio is null then 6
         when util_ratio >= 0.95 and (is_empty or coalesce(power_w <= 1.25 * idle_w, false)) then 4
