@@ -70,6 +70,7 @@ LEDGER_MODELS: tuple[Model, ...] = (
     Model("deployment_use", "temp"),
     Model("gpu_slots", "temp"),
     Model("gpus", "whole"),
+    Model("gpu_cuts", "temp"),
     Model("gpu_holds", "whole"),
     Model("gpu_rates", "whole"),
     Model("gpu_paid_after", "temp"),

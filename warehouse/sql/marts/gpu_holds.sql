@@ -1,5 +1,5 @@
 -- grain: GPU x stretch of time for which it is paid, half-open, until now at most
--- inputs: gpus, deployment_holds, gpu_seen, setting
+-- inputs: gpus, deployment_holds, gpu_seen, gpu_cuts, setting
 -- law: stretches of one GPU neither overlap nor touch; no state is read
 insert into gpu_holds
 with said as (
@@ -17,9 +17,22 @@ with said as (
     where is_declared and deployment not in (select deployment_holds.deployment from deployment_holds)
 ),
 
+-- a card whose slices are all taken is paid by them alone
+uncut as (
+    select said.* from said anti join gpu_cuts on gpu_cuts.gpu_id = said.gpu_id
+    union all
+    select
+        said.gpu_id,
+        greatest(said.from_ns, gpu_cuts.from_ns),
+        least(coalesce(said.to_ns, 9223372036854775807), gpu_cuts.to_ns)
+    from said
+    inner join gpu_cuts on gpu_cuts.gpu_id = said.gpu_id
+    where coalesce(gpu_cuts.taken < 7, true)
+),
+
 until_now as (
     select gpu_id, from_ns, least(coalesce(to_ns, now_ns), now_ns) as to_ns
-    from said, setting
+    from uncut, setting
 ),
 
 marked as (

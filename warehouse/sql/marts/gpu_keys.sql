@@ -3,7 +3,7 @@
 -- law: one uuid is one GPU, however many sources tell it and whatever they call its host, unless it is told with two
 -- bus ids: captures that are masked share a uuid. A name without a uuid is the GPU at its host and bus. The id is that
 -- of the fullest name, so that it does not depend on who told first
-insert into gpu_keys
+insert into gpu_keys by name
 with touched as (
     select
         min(from_ns) - (select released_after_ns from setting) as from_ns,
@@ -12,11 +12,17 @@ with touched as (
 ),
 
 told as (
-    select host, gpu_uuid, bus_id, bool_or(from_others) as from_others
+    select
+        host,
+        gpu_uuid,
+        bus_id,
+        max(parent_uuid) as parent_uuid,
+        max(slices) as slices,
+        bool_or(from_others) as from_others
     from (
-        select host, gpu_uuid, bus_id, from_others from gpu_keys_before
+        select host, gpu_uuid, bus_id, parent_uuid, slices, from_others from gpu_keys_before
         union all
-        select host, gpu_uuid, bus_id, bool_or(source is distinct from 'nvml')
+        select host, gpu_uuid, bus_id, max(parent_uuid), max(slices), bool_or(source is distinct from 'nvml')
         from samples
         where t_ns >= (select from_ns from touched) and t_ns <= (select to_ns from touched)
         group by host, gpu_uuid, bus_id
@@ -29,7 +35,10 @@ spelled as (
     select
         *,
         case when not regexp_full_match(gpu_uuid, '(GPU-)?[0-]+') then gpu_uuid end as card_uuid,
-        gpu_uuid like 'MIG-%' or gpu_uuid like '%/gi-%' as is_slice,
+        parent_uuid is not null as is_slice,
+        -- dcgm-exporter numbers slices, the driver names them: where both tell a card's, the named ones count
+        gpu_uuid like '%/gi-%'
+        and parent_uuid in (select named.parent_uuid from told as named where named.gpu_uuid like 'MIG-%') as is_again,
         regexp_replace(lower(bus_id), '^0*([0-9a-f]*:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f])$', '\1') as bus
     from told
 ),
@@ -70,5 +79,8 @@ select
         partition by coalesce(one_card, name)
         order by gpu_uuid is null, bus_id is null, host is null, name
     ) as gpu_id,
+    parent_uuid,
+    slices,
     from_others
 from grouped
+where is_again is not true

@@ -1,6 +1,7 @@
 -- grain: GPU that was sampled, or that the settings declare and nothing sampled
--- inputs: gpu_sightings, gpus_before, gpu_renamed, gpu_slots, deployment_use, sku_names
--- law: a place of a deployment is filled once: by the GPU of its uuid, else by a sampled GPU of its SKU, else declared
+-- inputs: gpu_sightings, gpus_before, gpu_renamed, gpu_keys, gpu_slots, deployment_use, sku_names
+-- law: a place of a deployment is filled once: by the GPU of its uuid, else by a sampled GPU of its SKU, else declared.
+-- Slices of a card and a card that is cut are placed by uuid alone
 insert into gpus by name
 with seen as (
     select gpu_id, host, gpu_uuid, bus_id, gpu_index, gpu_name, from_ns, to_ns, simulated from gpu_sightings
@@ -36,15 +37,26 @@ sampled as (
     group by gpu_id
 ),
 
+cut as (
+    select gpu_id, max(parent_uuid) as parent_uuid, max(slices) as slices
+    from gpu_keys
+    where parent_uuid is not null
+    group by gpu_id
+),
+
 named as (
     select
         sampled.*,
+        cut.parent_uuid,
+        cut.slices,
+        sampled.gpu_uuid in (select cut.parent_uuid from cut) as is_parent,
         names.sku as name_sku,
         names.idle_w,
         row_number() over (
             partition by sampled.gpu_uuid order by sampled.last_ns desc, sampled.gpu_id
         ) as turn
     from sampled
+    left join cut on cut.gpu_id = sampled.gpu_id
     left join (
         select
             cards.gpu_name,
@@ -69,7 +81,7 @@ free as (
         name_sku,
         row_number() over (partition by name_sku order by host, gpu_index, gpu_id) - 1 as number_in_sku
     from named
-    where gpu_id not in (select by_uuid.gpu_id from by_uuid)
+    where gpu_id not in (select by_uuid.gpu_id from by_uuid) and parent_uuid is null and not is_parent
 ),
 
 filled as (
@@ -95,8 +107,10 @@ select
     named.first_ns,
     named.last_ns,
     named.simulated,
+    named.parent_uuid,
+    named.slices::integer as slices,
     filled.placed_by,
-    named.idle_w
+    case when named.parent_uuid is null then named.idle_w end as idle_w
 from named
 left join filled on filled.gpu_id = named.gpu_id
 left join gpu_slots on gpu_slots.deployment = filled.deployment and gpu_slots.slot = filled.slot

@@ -1,5 +1,5 @@
 -- grain: GPU x stretch of time for which one sample speaks, near the dirty quarter-hours
--- inputs: samples, gpu_keys, gpu_sources, ledger_gpus, dirty_quarters, ledger_reach, setting
+-- inputs: samples, gpu_keys, gpu_sources, gpu_cuts, ledger_gpus, dirty_quarters, ledger_reach, setting
 -- law: a sample speaks for (previous sample, t], after a gap of more than 3 intervals for one interval only; of
 -- equal times the busiest counts; codes: 6 lost, 4 stuck, 3 busy, 2 loaded, 1 empty
 create or replace temp table ledger_windows as
@@ -15,6 +15,7 @@ reach as (
 told as (
     select
         ledger_gpus.gpu,
+        ledger_gpus.gpu_id,
         ledger_gpus.pool,
         ledger_gpus.replica_number,
         ledger_gpus.idle_w,
@@ -60,6 +61,7 @@ numbered as (
     select
         told.gpu,
         told.t_ns,
+        any_value(told.gpu_id) as gpu_id,
         any_value(told.pool) as pool,
         any_value(told.replica_number) as replica_number,
         any_value(told.idle_w) as idle_w,
@@ -100,6 +102,7 @@ listed_figures as (
         listed.processes,
         filled.memory_used_mib,
         carried.follows_setting,
+        cuts.gpu_id is not null as is_cut,
         lag(carried.t_ns) over (partition by carried.gpu order by carried.t_ns) as before_ns,
         (select busy_ratio from setting) as busy_ratio
     from carried
@@ -111,7 +114,14 @@ listed_figures as (
         on filled.gpu = carried.gpu
         and filled.t_ns = carried.memory_ns
         and filled.t_ns >= carried.t_ns - 15 * (select sample_interval_ns from setting)
-    where carried.util_ratio is not null or carried.up = 0
+    -- a card that is cut tells no load: what its slices leave of it is nobody's
+    left join gpu_cuts as cuts
+        on cuts.gpu_id = carried.gpu_id
+        and cuts.slices_there > 0
+        and cuts.from_ns < carried.t_ns
+        and cuts.to_ns >= carried.t_ns
+        and carried.up = 1
+    where carried.util_ratio is not null or carried.up = 0 or cuts.gpu_id is not null
 ),
 
 -- a source with a rhythm of its own (dcgm-exporter: 30 s) is heard as often as it lately spoke, 120 s at most
@@ -154,6 +164,7 @@ select
     is_held,
     memory_used_mib,
     case
+        when is_cut then 1
         when util_ratio is null then 6
         when util_ratio >= 0.95 and (is_empty or coalesce(power_w <= 1.25 * idle_w, false)) then 4
         when util_ratio >= busy_ratio then 3
