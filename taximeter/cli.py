@@ -11,6 +11,7 @@ from taximeter import (
     demo_command,
     doctor_command,
     explain_command,
+    gpus_command,
     import_command,
     plan_command,
     prices_command,
@@ -103,6 +104,20 @@ def import_(
     taximeter import AzureLLMInferenceTrace_code.csv --as requests --map azure-llm-inference
     """
     raise typer.Exit(import_command.run(paths, config, data, zone, at=at, kind=kind, by_map=by_map))
+
+
+@app.command()
+def gpus(
+    output: Annotated[str, typer.Option("--format", "-f", help="text, table, json, csv or parquet")] = "text",
+    url: Annotated[str | None, typer.Option(help="Ask the warehouse at this address")] = None,
+    config: Config = None,
+    data: Data = None,
+) -> None:
+    """Show which GPU serves which deployment, who says so, and which GPUs nobody claims.
+
+    Examples: taximeter gpus;  taximeter gpus -f json
+    """
+    gpus_command.run(output=output, url=url, config=config, data=data)
 
 
 @app.command()

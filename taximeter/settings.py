@@ -54,6 +54,7 @@ class Deployment(Section):
     name: str
     models: list[str] = []
     addresses: list[str] = []
+    workloads: list[str] = []
     concurrency: int | None = Field(default=None, ge=1)
     gpus: Gpus | None = None
 

@@ -47,7 +47,11 @@ def _names(deployment: Deployment) -> list[Row]:
         {"deployment": deployment.name, "kind": "address", "pattern": address}
         for address in deployment.addresses
     ]
-    return models + addresses
+    workloads: list[Row] = [
+        {"deployment": deployment.name, "kind": "workload", "pattern": workload}
+        for workload in deployment.workloads
+    ]
+    return models + addresses + workloads
 
 
 def _gpus(deployment: Deployment) -> list[Row]:

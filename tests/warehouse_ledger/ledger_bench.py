@@ -41,7 +41,7 @@ class Bench:
         return [line for line in self.store.check_laws() if line.startswith("ledger_")]
 
     def empty(self) -> None:
-        for table in (*INPUTS, *OUTPUTS, "gpu_seen", "gpu_keys", "concurrency_days", "tasks"):
+        for table in (*INPUTS, *OUTPUTS, "gpu_seen", "gpu_keys", "gpu_servings", "concurrency_days", "tasks"):
             self.connection.execute(f"delete from {table}")  # noqa: S608 - our own names
 
     def put(self, world: World) -> None:

@@ -1,7 +1,7 @@
 -- grain: GPU that was sampled, or that the settings declare and nothing sampled
--- inputs: gpu_sightings, gpus_before, gpu_renamed, gpu_keys, gpu_slots, deployment_use, sku_names
--- law: a place of a deployment is filled once: by the GPU of its uuid, else by a sampled GPU of its SKU, else declared.
--- Slices of a card and a card that is cut are placed by uuid alone
+-- inputs: gpu_sightings, gpus_before, gpu_renamed, gpu_keys, gpu_slots, gpu_placed, deployments, deployment_use, sku_names
+-- law: a place of a deployment is filled once: by the GPU of its uuid, else by one whose samples say that it serves the
+-- deployment, else by a sampled GPU of its SKU, else declared. Slices are never dealt by SKU
 insert into gpus by name
 with seen as (
     select gpu_id, host, gpu_uuid, bus_id, gpu_index, gpu_name, from_ns, to_ns, simulated from gpu_sightings
@@ -75,22 +75,88 @@ by_uuid as (
     where named.turn = 1
 ),
 
+-- of a deployment, places that no uuid fills go to the GPUs that say they serve it, server by server
+open_slots as (
+    select gpu_slots.*, row_number() over (partition by gpu_slots.deployment order by gpu_slots.slot) as turn
+    from gpu_slots
+    anti join by_uuid on by_uuid.deployment = gpu_slots.deployment and by_uuid.slot = gpu_slots.slot
+),
+
+saying as (
+    select
+        named.gpu_id,
+        gpu_placed.deployment,
+        gpu_placed.placed_by,
+        row_number() over (
+            partition by gpu_placed.deployment
+            order by gpu_placed.host, gpu_placed.served_port, named.gpu_index, named.gpu_id
+        ) as turn
+    from named
+    inner join gpu_placed on gpu_placed.gpu_id = named.gpu_id
+    anti join by_uuid on by_uuid.gpu_id = named.gpu_id
+    where not named.is_parent
+),
+
+by_saying as (
+    select
+        saying.gpu_id,
+        saying.deployment,
+        open_slots.slot,
+        saying.placed_by,
+        -- more GPUs than the settings count make replicas of their own
+        coalesce(
+            open_slots.replica,
+            (
+                (coalesce(sizes.slots, 0) + saying.turn - coalesce(sizes.open, 0) - 1)
+                // greatest(1, coalesce(deployments.gpus_per_replica, 1))
+            )::varchar
+        ) as replica
+    from saying
+    left join open_slots on open_slots.deployment = saying.deployment and open_slots.turn = saying.turn
+    left join (
+        select gpu_slots.deployment, count(*) as slots, count(open_slots.slot) as open
+        from gpu_slots
+        left join open_slots on open_slots.deployment = gpu_slots.deployment and open_slots.slot = gpu_slots.slot
+        group by gpu_slots.deployment
+    ) as sizes on sizes.deployment = saying.deployment
+    left join deployments on deployments.deployment = saying.deployment
+),
+
 free as (
     select
         gpu_id,
         name_sku,
-        row_number() over (partition by name_sku order by host, gpu_index, gpu_id) - 1 as number_in_sku
+        row_number() over (partition by name_sku order by host, gpu_index, gpu_id) as number_in_sku
     from named
-    where gpu_id not in (select by_uuid.gpu_id from by_uuid) and parent_uuid is null and not is_parent
+    where
+        gpu_id not in (select by_uuid.gpu_id from by_uuid)
+        and gpu_id not in (select by_saying.gpu_id from by_saying)
+        and parent_uuid is null
+        and not is_parent
+),
+
+dealt as (
+    select
+        open_slots.deployment,
+        open_slots.slot,
+        open_slots.sku,
+        row_number() over (partition by open_slots.sku order by open_slots.number_in_sku) as number_in_sku
+    from open_slots
+    anti join by_saying on by_saying.deployment = open_slots.deployment and by_saying.slot = open_slots.slot
+    where open_slots.number_in_sku is not null
 ),
 
 filled as (
-    select gpu_id, deployment, slot, 'uuid' as placed_by from by_uuid
+    select by_uuid.gpu_id, by_uuid.deployment, by_uuid.slot, 'uuid' as placed_by, gpu_slots.replica
+    from by_uuid
+    inner join gpu_slots on gpu_slots.deployment = by_uuid.deployment and gpu_slots.slot = by_uuid.slot
     union all
-    select free.gpu_id, gpu_slots.deployment, gpu_slots.slot, 'sku'
+    select gpu_id, deployment, slot, placed_by, replica from by_saying
+    union all
+    select free.gpu_id, dealt.deployment, dealt.slot, 'sku', gpu_slots.replica
     from free
-    inner join gpu_slots
-        on gpu_slots.sku = free.name_sku and gpu_slots.number_in_sku = free.number_in_sku
+    inner join dealt on dealt.sku = free.name_sku and dealt.number_in_sku = free.number_in_sku
+    inner join gpu_slots on gpu_slots.deployment = dealt.deployment and gpu_slots.slot = dealt.slot
 )
 
 select
@@ -101,8 +167,8 @@ select
     named.gpu_index,
     named.gpu_name,
     coalesce(gpu_slots.sku, named.name_sku) as sku,
-    gpu_slots.deployment,
-    gpu_slots.replica,
+    filled.deployment,
+    filled.replica,
     false as is_declared,
     named.first_ns,
     named.last_ns,

@@ -1,2 +1,4 @@
--- Makes a temporary table of rows that a data file of ours holds; its name is ours.
+-- grain: row of a data file of ours, made a temporary table
+-- inputs: arriving (registered); the name is ours
+-- law: replaces what was there
 create or replace temp table {table} as select * from arriving

@@ -1,2 +1,2 @@
--- One row per model pattern (glob) or address of a deployment; kind is model or address.
+-- One row per model pattern (glob), address or workload pattern (glob) of a deployment; kind says which.
 create table deployment_names (deployment varchar not null, kind varchar not null, pattern varchar not null)

@@ -15,6 +15,6 @@ create table gpus (
     simulated boolean not null,
     parent_uuid varchar, -- of a slice (MIG): the card that it is cut from
     slices integer, -- of a slice: how many of the card's seven compute slices it is
-    placed_by varchar, -- why it is in its deployment: uuid, sku (dealt by host and index) or declared
+    placed_by varchar, -- why it is in its deployment: uuid, attribute, address, model, workload, sku (dealt) or declared
     idle_w double -- what a card of this name draws when it does nothing, null where nobody measured it
 )
