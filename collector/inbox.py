@@ -1,16 +1,17 @@
 """The door to the warehouse: a block appears in the inbox whole and durable, or not at all."""
 
+import hashlib
 import os
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from taximeter.layout import DataFolder
-from warehouse.rows import DECODER_VERSION, SCHEMAS, block_name
+from warehouse.rows import DECODER_VERSION, DIGESTS, SCHEMAS, block_name
 
 
 def write_block(folder: DataFolder, journal: str, sequence: int, tables: Mapping[str, pa.Table]) -> Path:
@@ -33,9 +34,13 @@ def write_block(folder: DataFolder, journal: str, sequence: int, tables: Mapping
     draft = folder.staging / f"{name}.{secrets.token_hex(4)}"
     draft.mkdir(parents=True)
     try:
-        for kind, table in tables.items():
-            if table.num_rows:
-                _write(draft / f"{kind}.parquet", table.cast(SCHEMAS[kind]), journal, sequence)
+        written = [
+            _write(draft / f"{kind}.parquet", table.cast(SCHEMAS[kind]), journal, sequence)
+            for kind, table in tables.items()
+            if table.num_rows
+        ]
+        if written:
+            _write_digests(draft, written)
         _sync(draft)
         _move(draft, target)
     finally:
@@ -43,10 +48,18 @@ def write_block(folder: DataFolder, journal: str, sequence: int, tables: Mapping
     return target
 
 
-def _write(path: Path, table: pa.Table, journal: str, sequence: int) -> None:
+def _write(path: Path, table: pa.Table, journal: str, sequence: int) -> Path:
     about = {"journal": journal, "sequence": str(sequence), "decoder_version": str(DECODER_VERSION)}
-    # With checksums a bit that flips on the disk is told, and never a wrong number.
-    pq.write_table(table.replace_schema_metadata(about), path, compression="zstd", write_page_checksum=True)
+    pq.write_table(table.replace_schema_metadata(about), path, compression="zstd")
+    _sync(path)
+    return path
+
+
+def _write_digests(draft: Path, written: Sequence[Path]) -> None:
+    """Say what each file's bytes are: a bit that flips on the disk is told, and never a wrong number."""
+    lines = [f"{hashlib.blake2b(path.read_bytes()).hexdigest()}  {path.name}\n" for path in written]
+    path = draft / DIGESTS
+    path.write_text("".join(lines), encoding="ascii")
     _sync(path)
 
 

@@ -37,7 +37,7 @@ def to_protobuf(signal: Signal, body: bytes) -> bytes:
     """
     try:
         return _REQUESTS[signal](**_READERS[signal](json.loads(body))).SerializeToString()
-    except (ValueError, TypeError, RecursionError):
+    except (ValueError, TypeError, RecursionError, OverflowError):
         return slow_to_protobuf(signal, body)
 
 
@@ -57,7 +57,7 @@ def slow_to_protobuf(signal: Signal, body: bytes) -> bytes:
     except ParseError as error:
         path = ".".join(_FIELD_PATH.findall(str(error)))
         message = f"the body is not an OTLP/JSON {signal} request" + (f": see {path}" if path else "")
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, OverflowError):
         message = f"the body is not an OTLP/JSON {signal} request"
     except RecursionError:
         message = "the JSON is nested too deep"

@@ -5,6 +5,7 @@ The messages themselves are then made in C from the whole tree: some six times a
 """
 
 import base64
+import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -17,6 +18,7 @@ Fields = dict[str, tuple[str, Convert]]
 # The OTLP specification writes these as hex, where protobuf's own JSON form has base64.
 IDS = frozenset({"trace_id", "span_id", "parent_span_id"})
 _ID_BYTES = (8, 16)
+_LARGEST = sys.float_info.max
 _FLOATS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 _WHOLE = {
     FieldDescriptor.TYPE_INT32,
@@ -117,6 +119,9 @@ def _whole(value: Any) -> int:
 
 def _number(value: Any) -> float:
     if type(value) in {int, float}:
+        # JSON knows no bare Infinity, and no double holds every whole number.
+        if not -_LARGEST <= value <= _LARGEST:
+            raise MisfitError
         return float(value)
     if value in _FLOATS:
         return _FLOATS[value]

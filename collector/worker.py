@@ -74,7 +74,8 @@ class Worker:
         self.done = first_undone(folder, self._journal) - 1
 
     def run(self, until: int) -> None:
-        """Decode and hand on every block up to the durable sequence `until`."""
+        """Hand on every block up to the durable sequence `until`, and before those that are wanted again."""
+        self._answer_again()
         for block in read_blocks(self._folder.journal, self.done, until):
             started_s = self._clock.monotonic_s()
             if block.sequence not in self._ready:
@@ -82,6 +83,17 @@ class Worker:
             self.done = block.sequence
             took_s = self._clock.monotonic_s() - started_s
             self._pause(took_s if took_s < _SMALL_S else 0)
+
+    def _answer_again(self) -> None:
+        """Hand on once more what arrived damaged at the warehouse, as long as the journal has it."""
+        wanted = self._folder.wanted_again(self._journal)
+        for path in sorted(wanted.iterdir()) if wanted.is_dir() else ():
+            if path.name.isdecimal() and int(path.name) <= self.done:
+                sequence = int(path.name)
+                for block in read_blocks(self._folder.journal, sequence - 1, sequence):
+                    _LOG.warning("block %d is decoded again: it arrived damaged", sequence)
+                    self._hand_on(block)
+            path.unlink(missing_ok=True)
 
     def _hand_on(self, block: Block) -> None:
         while inbox_is_full(self._folder):

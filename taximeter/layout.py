@@ -34,6 +34,20 @@ class DataFolder(NamedTuple):
         """One file per journal: the highest sequence up to which every block is loaded."""
         return self.root / "loaded"
 
+    def wanted_again(self, journal: str) -> Path:
+        """Blocks of a journal that arrived damaged: an empty file each, named by its sequence.
+
+        The warehouse asks by it, and the collector, which has the requests until they are loaded, answers.
+        """
+        return self.loaded / f"{journal}.again"
+
+    def journal_here(self) -> str | None:
+        """Name the journal of the collector that writes to this folder; none where there was never one."""
+        try:
+            return (self.journal / "name").read_text(encoding="ascii").strip()
+        except OSError:
+            return None
+
     @property
     def database(self) -> Path:
         """The one database file; owned by the warehouse."""

@@ -1,6 +1,7 @@
 """Reading the inbox: which blocks wait, and what each holds, brought to the schemas of `warehouse.rows`."""
 
 import errno
+import hashlib
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 
 from taximeter.errors import BadInputError
 from taximeter.layout import DataFolder
-from warehouse.rows import SCHEMAS, parse_block_name
+from warehouse.rows import DIGESTS, SCHEMAS, parse_block_name
 
 BLOCK_COLUMNS = pa.schema(
     [("journal", pa.string()), ("sequence", pa.int64()), ("decoder_version", pa.int32())]
@@ -77,7 +78,9 @@ def read_block(folder: Path) -> ReadBlock:
     """
     journal, sequence = read_name(folder)
     files = {kind: folder / f"{kind}.parquet" for kind in SCHEMAS}
-    raw = {kind: _read_table(file) for kind, file in files.items() if file.exists()}
+    digests = _read_digests(folder)
+    raw = {kind: _read_table(file, digests) for kind, file in files.items() if file.exists()}
+    _refuse_missing(digests, {file.name for file in folder.glob("*.parquet")})
     if not folder.is_dir() or (not raw and any(folder.iterdir())):
         message = f"{folder.name} holds no kind of row that is known"
         raise BadInputError(message)
@@ -98,15 +101,42 @@ def _arrived_ns(block: Path) -> int | None:
         return None
 
 
-def _read_table(file: Path) -> pa.Table:
+def _read_digests(folder: Path) -> dict[str, str]:
+    """Read what the bytes of each file should be; a writer that does not say so is believed."""
+    file = folder / DIGESTS
+    if not file.exists():
+        return {}
     try:
-        content = file.read_bytes()
+        lines = [line.split("  ") for line in _read_bytes(file).decode("ascii").splitlines()]
+        return {name: digest for digest, name in lines}
+    except ValueError:
+        message = f"{DIGESTS} is damaged"
+        raise BadInputError(message) from None
+
+
+def _refuse_missing(digests: dict[str, str], found: set[str]) -> None:
+    missing = digests.keys() - found
+    if missing:
+        message = f"{', '.join(sorted(missing))} is gone"
+        raise BadInputError(message)
+
+
+def _read_bytes(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
     except OSError as error:
         if error.errno in _PASSING:
             raise
         raise BadInputError(str(error)) from None
+
+
+def _read_table(file: Path, digests: dict[str, str]) -> pa.Table:
+    content = _read_bytes(file)
+    if digests and hashlib.blake2b(content).hexdigest() != digests.get(file.name):
+        message = f"{file.name} is damaged: its bytes are not those that were written"
+        raise BadInputError(message)
     try:
-        table = pq.read_table(pa.BufferReader(content), page_checksum_verification=True)
+        table = pq.read_table(pa.BufferReader(content))
         table.validate(full=True)
     except (pa.ArrowException, OSError, ValueError) as error:  # names that are no text are a ValueError
         raise BadInputError(str(error)) from None

@@ -2,7 +2,8 @@
 
 The rows of a block and the mark that it is loaded are written in one transaction; only then does its folder
 go. A block that is found again is dropped, unless a newer decoder wrote it: then its rows are replaced. A
-block that cannot be read goes to quarantine, leaves a row in `refused`, and stops nothing.
+block that cannot be read goes to quarantine and stops nothing. Where the collector still has its requests it
+is asked for once more; else it leaves a row in `refused`.
 """
 
 import hashlib
@@ -77,9 +78,11 @@ def load(connection: duckdb.DuckDBPyConnection, folder: DataFolder, now_ns: int)
     Returns:
         what was done; no blocks where none wait.
     """
-    arrivals = _read(folder.inbox, now_ns)
+    arrivals, sent_back = _part(folder, _read(folder.inbox, now_ns))
+    for arrival in sent_back:
+        _ask_again(folder, arrival)
     if not arrivals:
-        return Summary()
+        return Summary(quarantined=len(sent_back))
     with connection.cursor() as cursor:
         cursor.begin()
         summary = _take(cursor, arrivals, now_ns)
@@ -90,7 +93,7 @@ def load(connection: duckdb.DuckDBPyConnection, folder: DataFolder, now_ns: int)
             _set_aside(arrival.path, folder.quarantine)
         else:
             shutil.rmtree(arrival.path)
-    return summary
+    return summary.plus(Summary(quarantined=len(sent_back)))
 
 
 def write_loaded(
@@ -102,6 +105,26 @@ def write_loaded(
         draft = folder.loaded / f".{journal}"
         draft.write_text(f"{watermarks[journal]}\n", encoding="ascii")
         draft.replace(folder.loaded / journal)
+
+
+def _part(folder: DataFolder, arrivals: list[_Arrival]) -> tuple[list[_Arrival], list[_Arrival]]:
+    """Part what is taken from what is asked for again: a damaged block of the collector's, the first time."""
+    here = folder.journal_here()
+    sent_back = [
+        arrival
+        for arrival in arrivals
+        if arrival.is_broken
+        and arrival.block.journal == here
+        and not (folder.quarantine / arrival.path.name).exists()
+    ]
+    return [arrival for arrival in arrivals if arrival not in sent_back], sent_back
+
+
+def _ask_again(folder: DataFolder, arrival: _Arrival) -> None:
+    _set_aside(arrival.path, folder.quarantine)
+    wanted = folder.wanted_again(arrival.block.journal)
+    wanted.mkdir(exist_ok=True)
+    (wanted / str(arrival.block.sequence)).touch()
 
 
 def _read(inbox: Path, now_ns: int) -> list[_Arrival]:

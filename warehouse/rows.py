@@ -3,7 +3,9 @@
 A block is one folder of the inbox, moved there whole by an atomic rename. It is named
 `<journal>-<sequence, 12 digits>` and holds at most one `<kind>.parquet` per kind below. The journal name
 holds no dash. One block is a stretch of one journal, or a part of one imported file.
-Parquet metadata carries `journal`, `sequence` and `decoder_version` (text).
+Parquet metadata carries `journal`, `sequence` and `decoder_version` (text). The file `DIGESTS` holds a line
+`<blake2b, hex>  <file>` for each file of the block; a block whose bytes are others is not loaded. A block
+without that file is taken as it is.
 
 Ids are lower-case hex, instants are nanoseconds UTC, absent is null and never 0 or "".
 No column holds text of a prompt, an answer, an argument or a result: only lengths and keyed hashes.
@@ -21,6 +23,7 @@ COUNTS = pa.list_(pa.int64())
 USD = pa.decimal128(38, 12)
 
 DECODER_VERSION = 1
+DIGESTS = "digests"
 
 # One row per span as it arrived. What a span says of itself is settled here; what needs a second span is not.
 SPANS = pa.schema(

@@ -1,15 +1,19 @@
 """OTLP over gRPC: generic handlers that pass raw bytes on, so that no message object is built."""
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import grpc
 
 from collector.edge.intake import Intake
-from collector.edge.refusal import RefusedError, status_of
+from collector.edge.refusal import FULL, RefusedError, status_of
 from collector.edge.services import SERVICES, Service
 
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 _CONCURRENT_REQUESTS = 256
+# The library refuses beyond this without saying when to try again; it never comes to that.
+_HANDLED_AT_ONCE = 16 * _CONCURRENT_REQUESTS
 _EMPTY_RESPONSE = b""
 
 
@@ -19,15 +23,16 @@ def server(intake: Intake) -> grpc.aio.Server:
     A message over the limit, compressed or not, is refused by the library with RESOURCE_EXHAUSTED before
     anyone sees it.
     """
+    flying = _Flying()
     made = grpc.aio.server(
         options=[("grpc.max_receive_message_length", intake.max_request_bytes), ("grpc.so_reuseport", 0)],
-        maximum_concurrent_rpcs=_CONCURRENT_REQUESTS,
+        maximum_concurrent_rpcs=_HANDLED_AT_ONCE,
     )
     made.add_generic_rpc_handlers(
         tuple(
             grpc.method_handlers_generic_handler(
                 service.grpc_name,
-                {"Export": grpc.unary_unary_rpc_method_handler(_export(intake, service))},
+                {"Export": grpc.unary_unary_rpc_method_handler(_export(intake, service, flying))},
             )
             for service in SERVICES
         )
@@ -35,12 +40,29 @@ def server(intake: Intake) -> grpc.aio.Server:
     return made
 
 
-def _export(intake: Intake, service: Service) -> Any:
+class _Flying:
+    """How many calls are being taken."""
+
+    count = 0
+
+
+@contextlib.contextmanager
+def _one_more(flying: _Flying) -> Iterator[None]:
+    if flying.count >= _CONCURRENT_REQUESTS:
+        raise RefusedError(FULL, "too many requests are being taken at this moment")
+    flying.count += 1
+    try:
+        yield
+    finally:
+        flying.count -= 1
+
+
+def _export(intake: Intake, service: Service, flying: _Flying) -> Any:
     async def export(payload: bytes, context: Any) -> bytes:
         try:
             tenant = intake.tenant_of(_authorization(context))
-            with intake.room.hold() as grow:
-                grow(len(payload))
+            with intake.room.hold() as held, _one_more(flying):
+                held.grow(len(payload))
                 await intake.take(service, tenant, _host(context.peer()), payload)
         except RefusedError as error:
             await context.abort(_CODES[error.why.code], error.message, _details(error))

@@ -1,6 +1,5 @@
 """OTLP over HTTP: protobuf and JSON, answered in the content type of the request."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 
 from google.protobuf.json_format import MessageToJson
@@ -12,6 +11,7 @@ from starlette.routing import Route
 from collector.edge.inflate import inflate, too_large
 from collector.edge.intake import Intake
 from collector.edge.refusal import MALFORMED, TOO_SLOW, WRONG_TYPE, RefusedError, status_of
+from collector.edge.room import Held
 from collector.edge.services import SERVICES, Service
 
 PROTOBUF = "application/x-protobuf"
@@ -48,27 +48,27 @@ async def _take(intake: Intake, service: Service, media: str, request: Request) 
         raise RefusedError(WRONG_TYPE, f"Content-Type must be {PROTOBUF} or {JSON}")
     peer = request.client.host if request.client else ""
     take = intake.take_json if media == JSON else intake.take
-    with intake.room.hold() as grow:
-        sent = await _read_body(request, intake.max_request_bytes, grow)
+    with intake.room.hold() as held:
+        sent = await _read_body(request, intake.max_request_bytes, held)
         body = inflate(request.headers.get("content-encoding", ""), sent, intake.max_request_bytes)
-        grow(len(body) - len(sent))
+        held.grow(len(body) - len(sent))
         await take(service, tenant, peer, body)
 
 
-async def _read_body(request: Request, max_bytes: int, grow: Callable[[int], None]) -> bytes:
+async def _read_body(request: Request, max_bytes: int, held: Held) -> bytes:
     declared = request.headers.get("content-length", "")
     if declared.isdigit() and int(declared) > max_bytes:
         raise too_large(max_bytes)
     body = bytearray()
     try:
-        async with asyncio.timeout(_BODY_TIMEOUT_S):
+        async with held.arrival(_BODY_TIMEOUT_S):
             async for chunk in request.stream():
-                grow(len(chunk))
+                held.grow(len(chunk))
                 body += chunk
                 if len(body) > max_bytes:
                     raise too_large(max_bytes)
     except TimeoutError:
-        raise RefusedError(TOO_SLOW, f"the body did not arrive within {_BODY_TIMEOUT_S:.0f} s") from None
+        raise RefusedError(TOO_SLOW, "the body did not arrive in time; send it again") from None
     except ClientDisconnect:
         raise RefusedError(MALFORMED, "the connection was closed before the body was whole") from None
     return bytes(body)

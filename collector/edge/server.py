@@ -10,6 +10,7 @@ import grpc
 import uvicorn
 
 from collector.edge import grpc_edge, http
+from collector.edge.bounded import BoundedProtocol
 from collector.edge.intake import Intake
 from taximeter.errors import BusyError
 
@@ -53,6 +54,7 @@ class Edges:
         await grpc_server.start()
         config = uvicorn.Config(
             http.application(intake),
+            http=BoundedProtocol,
             lifespan="off",
             log_config=None,
             access_log=False,

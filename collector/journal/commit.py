@@ -156,8 +156,11 @@ class GroupCommit:
     def _commit(self, group: list[Waiting]) -> None:
         try:
             sequence = self._writer.commit([waiting.record for waiting in group])
-        except OSError as error:
-            message = f"the journal cannot be written: {error.strerror}"
+        except Exception as error:  # noqa: BLE001 - whatever one commit meets, the thread must take the next
+            why = error.strerror if isinstance(error, OSError) else type(error).__name__
+            if not isinstance(error, OSError):
+                _LOG.exception("a commit failed")
+            message = f"the journal cannot be written: {why}"
             self._loop.call_soon_threadsafe(self._fail, group, JournalFullError(message))
         else:
             self._loop.call_soon_threadsafe(self._settle, group, sequence)

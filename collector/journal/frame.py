@@ -58,6 +58,25 @@ def frame_at(file: int, offset: int) -> Frame | None:
     return Frame(sequence, offset, end, records) if end <= os.fstat(file).st_size else None
 
 
+def next_frame(file: int, offset: int) -> Frame | None:
+    """Find the first whole frame whose checksum holds at `offset` or behind it; None where there is none.
+
+    Where a whole frame begins at `offset` no more is read, else the rest of the segment.
+    """
+    frame = frame_at(file, offset)
+    if frame is not None and read_records(file, frame) is not None:
+        return frame
+    size = os.fstat(file).st_size
+    rest = _pread_whole(file, max(size - offset, 0), offset)
+    at = rest.find(_MAGIC)
+    while at >= 0:
+        frame = frame_at(file, offset + at)
+        if frame is not None and read_records(file, frame) is not None:
+            return frame
+        at = rest.find(_MAGIC, at + 1)
+    return None
+
+
 def read_records(file: int, frame: Frame) -> tuple[Record, ...] | None:
     """Read a frame's records; None where the checksum says that its bytes are not those that were written."""
     data = _pread_whole(file, frame.end - frame.offset, frame.offset)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -19,13 +20,25 @@ def put_aside(folder: DataFolder, block: Block, records: Sequence[Record]) -> No
     The names come from the block, so doing it again overwrites and never doubles. The oldest that was set
     aside goes when the quarantine is full.
     """
+    places = {id(record): number for number, record in enumerate(block.records)}
     for record in records:
-        number = block.records.index(record)
-        path = folder.quarantine / f"{block_name(block.journal, block.sequence)}-{number}.{record.signal}.pb"
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with os.fdopen(file, "wb") as out:
-            out.write(record.payload)
+        name = f"{block_name(block.journal, block.sequence)}-{places[id(record)]}.{record.signal}.pb"
+        _keep(folder.quarantine / name, record.payload)
     trim(folder.quarantine)
+
+
+def keep_tail(folder: DataFolder, segment: str, content: bytes) -> None:
+    """Keep what was cut off the end of a segment, under the segment's name and its own length."""
+    _keep(folder.quarantine / f"journal-{segment}-{len(content)}.tail", content)
+    trim(folder.quarantine)
+
+
+def _keep(path: Path, content: bytes) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(file, "wb") as out:
+        out.write(content)
+        out.flush()
+        os.fsync(out.fileno())
 
 
 def undecodable(records: Sequence[Record]) -> pa.Table:

@@ -5,13 +5,16 @@ import logging
 import os
 from collections.abc import Sequence
 
-from collector.journal.frame import frame_at, pack, read_records
+from collector.journal.frame import next_frame, pack
 from collector.journal.progress import highest_seen
+from collector.journal.quarantine import keep_tail
 from collector.journal.record import Record
 from collector.journal.segments import journal_name, lock, segment_path, segments, sync_folder
 from taximeter.layout import DataFolder
 
 _LOG = logging.getLogger(__name__)
+
+_KEPT_TAIL_BYTES = 16 * 1024 * 1024
 
 
 class JournalWriter:
@@ -34,6 +37,7 @@ class JournalWriter:
         Raises:
             BusyError: another process writes this journal.
         """
+        self._data = folder
         self._folder = folder.journal
         self._lock = lock(self._folder, "writer")
         self.name = journal_name(self._folder)
@@ -119,7 +123,11 @@ class JournalWriter:
         return file
 
     def _cut_tail(self) -> int:
-        """Cut the last segment after its last whole block; returns that block's sequence, -1 for none."""
+        """Cut the last segment after its last whole commit; returns the block of that, -1 for none.
+
+        What is cut is an unfinished write, which nobody was told is durable, or the last commit, damaged: no
+        reader can tell them apart, so the bytes are kept in the quarantine.
+        """
         known = segments(self._folder)
         if not known:
             return -1
@@ -127,14 +135,15 @@ class JournalWriter:
         last = first - 1
         file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         try:
-            at = end = 0
-            while frame := frame_at(file, at):
-                at = frame.end
-                if read_records(file, frame) is not None:
-                    last, end = frame.sequence, frame.end
-            torn_bytes = os.fstat(file).st_size - end
-            if torn_bytes:
-                _LOG.warning("cut %d bytes of an unfinished write from the journal", torn_bytes)
+            end = 0
+            while frame := next_frame(file, end):
+                last, end = frame.sequence, frame.end
+            torn = os.pread(file, _KEPT_TAIL_BYTES, end)
+            if torn:
+                _LOG.warning(
+                    "cut %d bytes of an unfinished write from the journal", os.fstat(file).st_size - end
+                )
+                keep_tail(self._data, path.stem, torn)
                 os.ftruncate(file, end)
                 os.fsync(file)
         finally:

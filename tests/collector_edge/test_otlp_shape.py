@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,3 +72,14 @@ def test_points_read_as_protobufs_own_reader_reads_them(points: list[Any], kind:
     metrics = [{"name": "m", kind: {"dataPoints": points}}]
     body = json.dumps({"resourceMetrics": [{"scopeMetrics": [{"metrics": metrics}]}]}).encode()
     assert _either("metrics", body, to_protobuf) == _either("metrics", body, slow_to_protobuf)
+
+
+@pytest.mark.parametrize(
+    "number", ["Infinity", "-Infinity", "NaN", "1e400", "1" + "0" * 400, "-1" + "0" * 400]
+)
+@pytest.mark.parametrize("place", ["asDouble", "asInt", "timeUnixNano"])
+def test_a_number_that_no_field_holds_is_refused_by_both(number: str, place: str) -> None:
+    """Bare infinities, which are no JSON, and numbers beyond every field are refused, never a crash."""
+    metrics = f'[{{"name": "m", "gauge": {{"dataPoints": [{{"{place}": {number}}}]}}}}]'
+    sent = f'{{"resourceMetrics": [{{"scopeMetrics": [{{"metrics": {metrics}}}]}}]}}'.encode()
+    assert _either("metrics", sent, to_protobuf) == _either("metrics", sent, slow_to_protobuf)
