@@ -23,6 +23,7 @@ OUTPUTS = (
     "task_waits",
     "unplaced_steps",
     "deployment_concurrency",
+    "concurrency_bands",
 )
 INPUTS = ("steps", "task_tokens", "samples", "gpu_prices", "dirty_times")
 

@@ -40,6 +40,11 @@ MUTATIONS = {
         "update gpu_ledger set state = 'idle' where state = 'spare'",
         "ledger_words",
     ),
+    "a band makes time": (
+        "update concurrency_bands set gpu_ns = gpu_ns + 1 where band = 'half'",
+        "ledger_bands",
+    ),
+    "a band is lost": ("delete from concurrency_bands where state = 'serving'", "ledger_bands"),
     "time runs backwards": ("update task_waits set gpu_ns = -gpu_ns", "ledger_words"),
     "a wait has no cause": ("update gpu_ledger set cause = null where state = 'tool_wait'", "ledger_words"),
 }

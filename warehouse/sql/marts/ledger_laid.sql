@@ -1,5 +1,5 @@
 -- grain: load x held replica
--- inputs: ledger_loads, ledger_situation_replicas
+-- inputs: ledger_loads, ledger_band_loads, ledger_situation_replicas
 -- law: one state each. First that holds: lost, serving, cold_start, unknown, stuck, unattributed, unloaded,
 -- tool_wait, between_steps, spare, no_task
 create or replace temp table ledger_laid as
@@ -13,7 +13,11 @@ with loads as (
         (load >> 48 & 65535)::bigint as others_add,
         (load >> 64 & 1) = 1 as is_held,
         (load >> 65 & 1) = 1 as is_shared
-    from (select distinct load from ledger_loads where length_ns > 0)
+    from (
+        select load from ledger_loads where length_ns > 0
+        union
+        select load from ledger_band_loads
+    )
 ),
 
 counted as (
