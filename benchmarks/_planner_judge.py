@@ -324,12 +324,13 @@ def answer(rows: list[Row]) -> str:
             slowest = max(row.cold_start_s for row in kept)
             lines.append(
                 f"- {load}: busy {best.busy_ratio:.0%}; at most {best.saving_by_second:.0%} saved within the"
-                f" SLO ({best.policy}, {best.cold_start_s:g} s), which holds up to cold starts of {slowest:g} s."
+                f" SLO ({best.policy}, {best.cold_start_s:g} s), kept up to cold starts of {slowest:g} s."
             )
         else:
             best = max(mine, key=lambda row: row.slo_ratio)
             lines.append(
                 f"- {load}: busy {best.busy_ratio:.0%}; nothing keeps the SLO, the nearest is"
-                f" {best.slo_ratio:.1%} ({best.policy}, {best.cold_start_s:g} s), which saves {best.saving_by_second:.0%}."
+                f" {best.slo_ratio:.1%} ({best.policy}, {best.cold_start_s:g} s), which saves"
+                f" {best.saving_by_second:.0%}."
             )
     return "\n".join(lines) + "\n"

@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import _planner_judge as judging
+from benchmarks import _planner_live as lively
 from planner.backtest import Case
 from planner.catalogue import all_policies, make_policy
 from planner.facts import look
 from planner.fleet import ColdStart, Delay, Fleet, Pool
 from planner.outcome import Slo, measure
+from planner.policies.agent_autoscale import AgentAutoscale, Exact, Trigger
 from planner.policies.queue_length import QueueLength
 from planner.simulate import simulate
 from planner.testing import loops
@@ -64,6 +66,33 @@ def _grown_mib(tasks: int) -> float:
     run = simulate(load, QueueLength(max_replicas=40), FLEET)
     measure(load, run, FLEET, "queue_length", Slo())
     return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+
+
+def live(length_s: float = 90.0) -> None:
+    """Run a real service under two policies: fit on one load, and try the replay on another."""
+    makers = {
+        "queue_length": lambda: QueueLength(tick_s=0.5, down_after_s=3.0, max_replicas=12),
+        "agent_autoscale": lambda: AgentAutoscale(
+            up=Trigger("queue", 0.0, 0.0), idle_s=3.0, max_replicas=12, exact=Exact(breaches=1, tick_s=0.5)
+        ),
+    }
+    for name, maker in makers.items():
+        first = lively.Service(maker())
+        first.run(lively.plan(length_s, seed=1))
+        fitted = lively.fit(first)
+        tasks = lively.plan(length_s, seed=2)
+        second = lively.Service(maker())
+        second.run(tasks)
+        trial = lively.try_out(second, tasks, fitted, maker)
+        print(
+            f"live, {name}: {trial.calls:,} calls, {trial.cold_starts} cold starts;"
+            f" replicas held {trial.held_s:.1f} s, predicted {trial.predicted_held_s:.1f} s"
+            f" ({trial.held_error_ratio:.1%}); wait p95 {trial.wait_p95_s:.3f} s,"
+            f" predicted {trial.predicted_wait_p95_s:.3f} s ({trial.wait_error_ratio:.1%});"
+            f" fitted {fitted.fixed_s * 1e3:.1f} ms + {1 / fitted.token_s:.0f} tokens/s,"
+            f" cold start {fitted.cold_start.p50_s:.2f} s",
+            flush=True,
+        )
 
 
 def beside_simpy() -> None:
@@ -219,5 +248,6 @@ def judge() -> None:
 if __name__ == "__main__":
     speed()
     memory()
+    live()
     beside_simpy()
     judge()
