@@ -5,12 +5,15 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
+import polars as pl
+
 from planner.fleet import Fleet
 from planner.simulate import Run
 from planner.states import STATES, replica_seconds
 from planner.workload import Workload
 
 _S_PER_HOUR = 3_600
+_NOTHING_S = 1e-6
 # A percentile is told from this many values on: one of them lies beyond it.
 _LEAST_VALUES = {0.5: 1, 0.95: 20, 0.99: 100}
 
@@ -56,8 +59,9 @@ class Slo(NamedTuple):
 
 def measure(workload: Workload, run: Run, fleet: Fleet, policy: str, slo: Slo) -> Outcome:
     """Measure a replay."""
-    added, waits = _step_waits(workload, run)
-    kept = sum(value <= slo.added_wait_s + 1e-9 for value in added)
+    steps = _steps(workload, run)
+    added, waits = _step_waits(steps)
+    kept = int((added <= slo.added_wait_s + 1e-9).sum())
     held_s, billed_ns, cost = _bill(run, fleet)
     gpus = fleet.pools[0].gpus_per_replica
     cold_is_held = all(pool.cold_start.is_billed for pool in fleet.pools)
@@ -70,9 +74,9 @@ def measure(workload: Workload, run: Run, fleet: Fleet, policy: str, slo: Slo) -
         cold_starts=run.replicas.cold_starts,
         hot_wakes=run.replicas.hot_wakes,
         added_wait=percentiles(added),
-        task_added_wait=percentiles(_task_waits(workload, run)),
+        task_added_wait=percentiles(_task_waits(steps)),
         wait=percentiles(waits),
-        slo_ratio=kept / len(added) if added else None,
+        slo_ratio=kept / len(added) if len(added) else None,
         gpu_hours_by_state={state: seconds[state] * gpus / _S_PER_HOUR for state in STATES},
         most_replicas=_most(run),
         unfinished_steps=run.unfinished,
@@ -81,64 +85,67 @@ def measure(workload: Workload, run: Run, fleet: Fleet, policy: str, slo: Slo) -
     )
 
 
-def percentiles(values: Sequence[float]) -> Waits:
+def percentiles(values: Sequence[float] | pl.Series) -> Waits:
     """Tell p50, p95 and p99: the smallest value that at least that share does not exceed."""
-    ordered = sorted(values)
+    ordered = pl.Series(values, dtype=pl.Float64).sort()
     found = []
     for quantile, least in _LEAST_VALUES.items():
-        value = ordered[math.ceil(quantile * len(ordered)) - 1] if len(ordered) >= least else math.inf
+        count = len(ordered)
+        value = float(ordered[math.ceil(quantile * count) - 1]) if count >= least else math.inf
         found.append(value if math.isfinite(value) else None)
     return Waits(*found)
 
 
-def _step_waits(workload: Workload, run: Run) -> tuple[list[float], list[float]]:
-    """Give added waits and plain waits of all served steps; a step that never ended waits for ever.
+def _steps(workload: Workload, run: Run) -> pl.DataFrame:
+    """Give each step as recorded and as replayed; a step that never ended waits for ever.
 
     Where nobody knows how long a step queued in the recording, all that it queues now is added.
     """
-    added: list[float] = []
-    waits: list[float] = []
-    slowed = workload.recorded_s
-    for step, is_served in enumerate(workload.served):
-        if not is_served:
-            continue
-        ended = run.ended_s[step]
-        if math.isnan(ended):
-            added.append(math.inf)
-            waits.append(math.inf)
-            continue
-        queued = workload.wait_s[step]
-        before = slowed[step] + (0.0 if math.isnan(queued) else queued)
-        took = ended - run.arrived_s[step]
-        # What floating point makes of nothing is nothing.
-        added.append(0.0 if abs(took - before) < 1e-6 else took - before)  # noqa: PLR2004
-        waits.append(run.begun_s[step] - run.arrived_s[step])
-    return added, waits
+    floats = {
+        "start": workload.start_s,
+        "recorded": workload.recorded_s,
+        "queued": workload.wait_s,
+        "arrived": run.arrived_s,
+        "begun": run.begun_s,
+        "ended": run.ended_s,
+    }
+    columns = {name: pl.Series(values, dtype=pl.Float64) for name, values in floats.items()}
+    task = pl.Series(workload.task, dtype=pl.Int64)
+    served = pl.Series(workload.served, dtype=pl.Boolean)
+    known = pl.when(pl.col("served")).then(pl.col("queued").fill_nan(0.0)).otherwise(0.0)
+    endless = pl.col("ended").is_nan()
+    return pl.DataFrame({"task": task, "served": served, **columns}).with_columns(
+        before=pl.col("recorded") + known,
+        ended=pl.when(endless).then(math.inf).otherwise(pl.col("ended")),
+        begun=pl.when(endless).then(math.inf).otherwise(pl.col("begun")),
+        arrived=pl.when(endless & pl.col("arrived").is_nan()).then(0.0).otherwise(pl.col("arrived")),
+        came=pl.col("arrived").fill_nan(math.inf),
+    )
 
 
-def _task_waits(workload: Workload, run: Run) -> list[float]:
-    """Give how much later each task with a call ended than it did, pauses of the client not counted twice."""
-    before: dict[int, float] = {}
-    after: dict[int, float] = {}
-    begun: dict[int, float] = {}
-    begun_before: dict[int, float] = {}
-    for step, task in enumerate(workload.task):
-        start = workload.start_s[step]
-        end = start + workload.recorded_s[step]
-        if workload.served[step] and not math.isnan(workload.wait_s[step]):
-            end += workload.wait_s[step]
-        before[task] = max(before.get(task, -math.inf), end)
-        begun_before[task] = min(begun_before.get(task, math.inf), start)
-        ended = run.ended_s[step]
-        after[task] = max(after.get(task, -math.inf), math.inf if math.isnan(ended) else ended)
-        arrived = run.arrived_s[step]
-        begun[task] = min(begun.get(task, math.inf), math.inf if math.isnan(arrived) else arrived)
-    found = []
-    for task, end in after.items():
-        took = math.inf if math.isinf(end) else end - begun[task]
-        recorded = before[task] - begun_before[task]
-        found.append(0.0 if abs(took - recorded) < 1e-6 else took - recorded)  # noqa: PLR2004
-    return found
+def _step_waits(steps: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
+    """Give added waits and plain waits of all served steps."""
+    calls = steps.filter("served").select(
+        added=_nothing_is_zero(pl.col("ended") - pl.col("arrived") - pl.col("before")),
+        wait=pl.col("begun") - pl.col("arrived"),
+    )
+    return calls["added"], calls["wait"]
+
+
+def _task_waits(steps: pl.DataFrame) -> pl.Series:
+    """Give how much later each task ended than it did, counted from its own begin in both."""
+    tasks = steps.group_by("task").agg(
+        recorded=(pl.col("start") + pl.col("before")).max() - pl.col("start").min(),
+        ended=pl.col("ended").max(),
+        came=pl.col("came").min(),
+    )
+    took = pl.when(pl.col("ended").is_infinite()).then(math.inf).otherwise(pl.col("ended") - pl.col("came"))
+    return tasks.select(added=_nothing_is_zero(took - pl.col("recorded")))["added"]
+
+
+def _nothing_is_zero(value: pl.Expr) -> pl.Expr:
+    """Make nothing of what floating point leaves of nothing."""
+    return pl.when(value.abs() < _NOTHING_S).then(0.0).otherwise(value)
 
 
 def _bill(run: Run, fleet: Fleet) -> tuple[float, int, Decimal | None]:

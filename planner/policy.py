@@ -1,6 +1,7 @@
 """What a policy sees and what it answers: the same in a backtest and in advice on a living fleet."""
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Collection, Sequence
 from math import inf
 from typing import NamedTuple, Protocol
 
@@ -13,8 +14,8 @@ class Observation(NamedTuple):
     `now_s` is the policy's own clock; all else is as of `seen_s`, which is earlier where metrics come late.
     Counters only grow, so that a window is the difference of two observations. A gauge is None while its
     metric is missing. `finished_last` holds (instant, seconds from arrival to answer, of these
-    waiting), oldest first.
-    `between` maps steps that tasks run elsewhere (tools) to (name, instant it began).
+    waiting), oldest first. `between` holds (name, instant it began) of the steps that tasks run elsewhere
+    (tools). Both of these change after the answer: a policy copies what it keeps.
     """
 
     now_s: float
@@ -28,7 +29,7 @@ class Observation(NamedTuple):
     in_system_s: float = 0.0  # integral of queued and running
     tokens: float = 0.0  # of all calls that arrived; unknown ones add nothing
     finished_last: Sequence[tuple[float, float, float]] = ()
-    between: Sequence[tuple[str, float]] = ()
+    between: Collection[tuple[str, float]] = ()
     ready_by_pool: tuple[int, ...] = ()
     concurrency: int = 1
 
@@ -130,3 +131,21 @@ class Window:
         since, then = points[first]
         self._total = value - then
         return (value - then) / (instant - since) if instant > since else 0.0
+
+
+class Most:
+    """The largest of the values of the last `length_s`, both ends included."""
+
+    def __init__(self, length_s: float) -> None:
+        self._length_s = length_s
+        self._falling: deque[tuple[float, int]] = deque()  # a later larger value makes an earlier one moot
+
+    def add(self, instant: float, value: int) -> int:
+        """Take a value, not before the last one's instant; tell the largest."""
+        falling = self._falling
+        while falling and falling[-1][1] <= value:
+            falling.pop()
+        falling.append((instant, value))
+        while falling[0][0] < instant - self._length_s:
+            falling.popleft()
+        return falling[0][1]

@@ -59,7 +59,7 @@ class _Replay:
         self._counts = [0, 0, 0]  # arrived, finished, running
         self._area = [0.0, 0.0, 0.0]  # integral of those in the system, until when, tokens
         self._latest: deque[tuple[float, float, float]] = deque()
-        self._between: dict[int, float] | None = {} if "between" in policy.reads else None
+        self._between: dict[int, tuple[str, float]] | None = {} if "between" in policy.reads else None
         self._keeps_latest = "finished_last" in policy.reads
         self._seen: deque[Observation] = deque()
         self._decisions: list[tuple[float, int]] = []
@@ -88,7 +88,7 @@ class _Replay:
         self._arrived[step] = self._begun[step] = instant
         self._due[step] = instant + self._load.work_s[step]
         if self._between is not None:
-            self._between[step] = instant
+            self._between[step] = (self._load.profiles[self._load.profile[step]], instant)
 
     def _go(self) -> float:  # noqa: C901, PLR0912, PLR0915 - the hot loop: a call per event would double its time
         load, heap, queue, replicas = self._load, self._heap, self._queue, self._replicas
@@ -190,7 +190,7 @@ class _Replay:
                     left[later] -= 1
                     if not left[later]:
                         instant = now + gap_s[later]
-                        if served[later]:
+                        if served[later] or (between is not None and instant > now):
                             heappush(heap, (instant, 2 * later))
                         elif between is None:
                             arrived[later] = begun[later] = instant
@@ -204,10 +204,10 @@ class _Replay:
                     instant, next_first = next(firsts, (inf, -1))
                     if next_first >= 0:
                         heappush(heap, (instant, 2 * next_first))
-                    if not served[step]:
-                        self._elsewhere(step, now)
-                        heappush(heap, (due[step], 2 * step + 1))
-                        continue
+                if not served[step]:
+                    self._elsewhere(step, now)
+                    heappush(heap, (due[step], 2 * step + 1))
+                    continue
                 arrived[step] = now
                 summed += (n_arrived - n_finished) * (now - since)
                 since = now
@@ -301,12 +301,7 @@ class _Replay:
         latest = self._latest
         while latest and latest[0][0] < now - _LATEST_KEPT_S:
             latest.popleft()
-        between: tuple[tuple[str, float], ...] = ()
-        if self._between:
-            names, profile = self._load.profiles, self._load.profile
-            between = tuple(
-                (names[profile[step]], begun) for step, begun in self._between.items() if begun <= now
-            )
+        between = self._between.values() if self._between else ()
         fresh = Observation(
             now, now, replicas.ready, replicas.starting, queued, running, arrived, finished,
             self._area[0], self._area[2], latest, between, tuple(replicas.ready_by_pool),
@@ -316,7 +311,7 @@ class _Replay:
         if not lag:
             return fresh
         seen = self._seen
-        seen.append(fresh._replace(finished_last=tuple(latest)) if self._keeps_latest else fresh)
+        seen.append(fresh._replace(finished_last=tuple(latest), between=tuple(between)))
         while len(seen) > 1 and seen[1].seen_s <= now - lag:
             seen.popleft()
         # Metrics come late; how many replicas there are is known at once.

@@ -1,7 +1,5 @@
 """What the replicas of a replay were doing: the ledger's states, by its rules, for the whole pool."""
 
-import math
-
 import polars as pl
 
 from planner.simulate import Run
@@ -84,10 +82,10 @@ def _tasks(workload: Workload, run: Run) -> pl.DataFrame:
     """Give the changes of how many calls fly, and how many tasks wait in a tool or otherwise."""
     steps = pl.DataFrame(
         {
-            "task": workload.task,
-            "served": workload.served,
-            "begin": run.arrived_s,
-            "end": [run.end_s if math.isnan(end) else end for end in run.ended_s],
+            "task": pl.Series(workload.task, dtype=pl.Int64),
+            "served": pl.Series(workload.served, dtype=pl.Boolean),
+            "begin": pl.Series(run.arrived_s, dtype=pl.Float64),
+            "end": pl.Series(run.ended_s, dtype=pl.Float64).fill_nan(run.end_s),
         }
     ).filter(pl.col("begin").is_not_nan())
     calls = steps.filter(pl.col("served"))

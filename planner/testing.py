@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from random import Random
+from typing import Any
 
 from planner.fleet import ColdStart, Delay, Fleet, Pool
 from planner.policy import Habits, Observation
@@ -41,7 +42,7 @@ def made(steps: list[Step], horizon_s: float = 0.0) -> Workload:
     return build(steps, deployment="d", task_ids=names, profiles=["tool"], horizon_s=horizon_s)
 
 
-def pool(concurrency: int = 1, cold_start: ColdStart = AT_ONCE, **changes: object) -> Fleet:
+def pool(concurrency: int = 1, cold_start: ColdStart = AT_ONCE, **changes: Any) -> Fleet:
     """Make a fleet of one pool."""
     return Fleet((Pool(concurrency=concurrency, cold_start=cold_start)._replace(**changes),))
 

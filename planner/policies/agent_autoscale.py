@@ -2,12 +2,11 @@
 
 import re
 from collections import deque
-from collections.abc import Sequence
 from math import ceil, inf
 from typing import NamedTuple
 
 from planner.policies.profiles import Profiles
-from planner.policy import Habits, Observation
+from planner.policy import Habits, Most, Observation
 from taximeter.errors import BadInputError
 
 _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3_600.0}
@@ -96,7 +95,9 @@ class AgentAutoscale(Habits):
         self.reads = frozenset(reads | ({"between"} if profiles else set()))
         self.memory_s = inf if profiles else exact.window_s + 2 * idle_s + 10 * exact.tick_s * exact.breaches
         self._breaches = 0
-        self._needed: deque[tuple[float, int]] = deque()
+        self._needed = Most(idle_s)
+        self._since_s: float | None = None
+        self._answers = _Answers(up, exact)
 
     def decide(self, seen: Observation) -> int:
         """Take one tick."""
@@ -107,9 +108,9 @@ class AgentAutoscale(Habits):
     def _wanted(self, seen: Observation, in_system: int) -> int:
         current = seen.provisioned
         needed = ceil((in_system + self._coming(seen)) / seen.concurrency)
-        self._needed.append((seen.now_s, needed))
-        while self._needed[0][0] < seen.now_s - self._idle_s:
-            self._needed.popleft()
+        most_needed = self._needed.add(seen.now_s, needed)
+        if self._since_s is None:
+            self._since_s = seen.now_s
         self._breaches = self._breaches + 1 if self._is_over(seen) else 0
         if not current:
             return min(needed, 1) if self.wakes_on_arrival else 0
@@ -118,9 +119,9 @@ class AgentAutoscale(Habits):
         if self._breaches >= self._exact.breaches and current < self._most:
             self._breaches = 0
             return current + self._exact.step
-        if seen.now_s - self._needed[0][0] < self._idle_s - self._exact.tick_s:
+        if seen.now_s - self._since_s < self._idle_s - self._exact.tick_s:
             return current  # nobody has looked for so long yet
-        return min(current, max(count for _, count in self._needed))
+        return min(current, most_needed)
 
     def _coming(self, seen: Observation) -> int:
         if self._profiles is None:
@@ -130,25 +131,40 @@ class AgentAutoscale(Habits):
     def _is_over(self, seen: Observation) -> bool:
         if self._up.metric == "queue":
             return (seen.queued or 0) > self._up.limit
+        return self._answers.are_over(seen)
+
+
+class _Answers:
+    """The answers of the last window, and how many of them were over the limit."""
+
+    def __init__(self, up: Trigger, exact: Exact) -> None:
+        self._up, self._exact = up, exact
+        self._place = 2 if up.metric == "wait" else 1
+        self._window: deque[tuple[float, bool]] = deque()
+        self._over = 0
+        self._newest_s = -inf
+
+    def are_over(self, seen: Observation) -> bool:
+        """Tell whether the percentile is over the limit; too few answers say nothing.
+
+        The percentile is the smallest value that at least that share of the answers does not exceed. What
+        came at one instant is expected in one observation.
+        """
+        self._take(seen)
+        count = len(self._window)
+        within = max(ceil(self._up.quantile * count), 1)
+        return count >= self._exact.min_samples and count - self._over < within
+
+    def _take(self, seen: Observation) -> None:
+        new = []
+        for sample in reversed(seen.finished_last):
+            if sample[0] <= self._newest_s:
+                break
+            new.append((sample[0], sample[self._place] > self._up.limit))
+        window = self._window
+        window.extend(reversed(new))
+        self._over += sum(is_over for _, is_over in new)
+        self._newest_s = window[-1][0] if window else -inf
         begin = seen.seen_s - self._exact.window_s
-        place = 2 if self._up.metric == "wait" else 1
-        values = [one[place] for one in _recent(seen.finished_last, begin)]
-        return (
-            len(values) >= self._exact.min_samples and _quantile(values, self._up.quantile) > self._up.limit
-        )
-
-
-def _recent(samples: Sequence[tuple[float, ...]], begin: float) -> list[tuple[float, ...]]:
-    """Take those after `begin`, from the newest back: samples are in order of time."""
-    found: list[tuple[float, ...]] = []
-    for sample in reversed(samples):
-        if sample[0] <= begin:
-            break
-        found.append(sample)
-    return found
-
-
-def _quantile(values: list[float], quantile: float) -> float:
-    """Tell the smallest value that at least that share of them does not exceed."""
-    ordered = sorted(values)
-    return ordered[max(ceil(quantile * len(ordered)) - 1, 0)]
+        while window and window[0][0] <= begin:
+            self._over -= window.popleft()[1]

@@ -3,7 +3,7 @@
 from math import ceil
 
 from planner.policies.profiles import Profiles
-from planner.policy import Habits, Observation
+from planner.policy import Habits, Most, Observation
 
 
 class Prewarm(Habits):
@@ -32,8 +32,8 @@ class Prewarm(Habits):
         self.start = min_replicas
         self._profiles = profiles
         self._lead_s = cold_start_s + call_s / 2
-        self._idle_s, self._least, self._most = idle_s, min_replicas, max_replicas
-        self._wanted: list[tuple[float, int]] = []
+        self._least, self._most = min_replicas, max_replicas
+        self._wanted = Most(idle_s)
 
     def decide(self, seen: Observation) -> int:
         """Take one tick."""
@@ -41,8 +41,5 @@ class Prewarm(Habits):
             return seen.provisioned
         coming = self._profiles.coming(seen.between, seen.now_s, self._lead_s)
         wanted = ceil((seen.in_system + coming) / seen.concurrency)
-        self._wanted.append((seen.now_s, wanted))
-        while self._wanted[0][0] < seen.now_s - self._idle_s:
-            self._wanted.pop(0)
-        kept = max(count for _, count in self._wanted)
+        kept = self._wanted.add(seen.now_s, wanted)
         return min(max(wanted, min(kept, seen.provisioned), self._least), self._most)

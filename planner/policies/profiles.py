@@ -1,7 +1,8 @@
 """What steps usually take, by name: when a task that runs a tool will come back for its next call."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
+from math import inf
 from statistics import median
 from typing import NamedTuple
 
@@ -19,6 +20,8 @@ class Profiles:
     def __init__(self, profiles: Iterable[StepProfile]) -> None:
         self._profiles = tuple(profiles)
         self._known: dict[str, float | None] = {}
+        self._spans: dict[str, tuple[float, float]] = {}
+        self._lead_s = 0.0
 
     def usual_s(self, name: str) -> float | None:
         """Tell the usual duration of a step, None where nobody knows."""
@@ -27,20 +30,28 @@ class Profiles:
             self._known[name] = next(found, None)
         return self._known[name]
 
-    def coming(self, between: Sequence[tuple[str, float]], now: float, lead_s: float) -> int:
+    def coming(self, between: Collection[tuple[str, float]], now: float, lead_s: float) -> int:
         """Count the tasks that are expected back within `lead_s`.
 
         One that takes longer than usual is expected at any moment, until it has taken twice as long; then it
         is expected no more.
         """
+        if lead_s != self._lead_s:
+            self._spans.clear()
+            self._lead_s = lead_s
+        spans = self._spans
         expected = 0
         for name, begun in between:
-            usual = self.usual_s(name)
-            if usual is None:
-                continue
-            left = begun + usual - now
-            expected += -max(usual, lead_s) <= left <= lead_s
+            if name not in spans:
+                spans[name] = self._span(name, lead_s)
+            shortest, longest = spans[name]
+            expected += shortest <= now - begun <= longest
         return expected
+
+    def _span(self, name: str, lead_s: float) -> tuple[float, float]:
+        """Tell from which to which age a step of that name is expected back."""
+        usual = self.usual_s(name)
+        return (inf, -inf) if usual is None else (usual - lead_s, usual + max(usual, lead_s))
 
 
 def measure_profiles(names: Sequence[str], seconds: Sequence[float]) -> list[StepProfile]:

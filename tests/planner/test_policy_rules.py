@@ -272,7 +272,7 @@ def test_the_seed_block_says_nothing_of_few_answers_or_old_ones() -> None:
     """Nineteen answers, or twenty that are older than a minute, break no limit."""
     few, old = seed_block(), seed_block()
     for now in (0, 5, 10, 15):
-        assert few.decide(look(now, in_system=1, finished_last=slow(now, 19, 1.0))) == 1
+        assert few.decide(look(now, in_system=1, finished_last=slow(0, 19, 1.0))) == 1
         assert old.decide(look(now, in_system=1, finished_last=slow(now - 60, 20, 1.0))) == 1
 
 
