@@ -49,6 +49,7 @@ class Call(NamedTuple):
     why: str | None = None
     bucket: str | None = None
     asked_tool: bool | None = None
+    failed_before: bool = False
     input: int | None = None
     read: int | None = None
     write: int | None = None
@@ -76,9 +77,7 @@ def read_calls(table: pa.Table) -> tuple[Call, ...]:
     """Read the report `recommendations_calls`."""
     for name in _INSTANTS:
         place = table.column_names.index(name)
-        table = table.set_column(
-            place, name, table.column(name).cast(pa.timestamp("us")).cast(pa.int64())
-        )
+        table = table.set_column(place, name, table.column(name).cast(pa.timestamp("us")).cast(pa.int64()))
     return tuple(_call(row) for row in table.to_pylist())
 
 
@@ -112,7 +111,18 @@ def _call(row: dict[str, Any]) -> Call:
 
 _SAME = (
     *("task_type", "task_status", "outcome", "task_rounds", "task_s", "agent", "name", "thread", "round"),
-    *("provider", "model", "paid_by", "status", "why", "bucket", "asked_tool", "price_source", "simulated"),
+    *(
+        "provider",
+        "model",
+        "paid_by",
+        "status",
+        "why",
+        "bucket",
+        "asked_tool",
+        "failed_before",
+        "price_source",
+        "simulated",
+    ),
 )
 
 

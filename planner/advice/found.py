@@ -123,8 +123,8 @@ def confidence(
 ) -> str:
     """Judge how much an advice is to be trusted: high, medium or low.
 
-    High needs a replay over a week, nearly whole coverage, a calibration within 5 % and measured figures; what
-    is not replayed, or replayed more than 25 % off, is low.
+    High needs a replay over a week, nearly whole coverage, a calibration within 5 % and measured figures;
+    what is not replayed, or replayed more than 25 % off, is low.
     """
     off = calibration_error_ratio
     if not is_replayed or off is None or off > rule("confidence", "lost_ratio"):

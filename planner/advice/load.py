@@ -1,4 +1,4 @@
-"""Everything that advice reads, once: the settled window, model calls, tools, cards, and a case per deployment."""
+"""Everything that advice reads, once: the settled window, calls, tools, cards, a case per deployment."""
 
 from decimal import Decimal
 from functools import cached_property

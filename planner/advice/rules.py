@@ -3,6 +3,7 @@
 import re
 import tomllib
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ def match(group: str, *names: str | None) -> tuple[str, str] | None:
     for what, words in _read("words.toml")[group].items():
         for name in names:
             parts = [part.lower() for part in _PARTS.findall(name or "")]
-            pairs = [*parts, *(first + second for first, second in zip(parts, parts[1:], strict=False))]
+            pairs = [*parts, *(first + second for first, second in pairwise(parts))]
             for word in words:
                 if any(part.startswith(word) for part in pairs):
                     return str(what), str(word)

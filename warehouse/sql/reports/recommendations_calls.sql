@@ -2,7 +2,8 @@
 -- inputs: steps, tasks, spans, trace_tasks, token_prices
 -- law: what re-costing a call needs: its tokens, and the USD per token that priced it (null where it has none of its
 --      own, or is paid by GPU time); input x input_usd and so on give token_cost_usd. outcome is what a user or an
---      evaluation said of the task, null where nobody did; then task_status is all that is known
+--      evaluation said of the task, null where nobody did; then task_status is all that is known. failed_before: a step
+--      of the task, tools included, had failed when the call started
 -- params: deployment, agent
 with said as (
     select
@@ -12,6 +13,13 @@ with said as (
     inner join trace_tasks as k on s.trace_id = k.trace_id
     where s.outcome is not null
     group by k.task_id
+),
+
+failed as (
+    select task_id, min(end_ns) as end_ns
+    from steps
+    where status = 'error'
+    group by task_id
 )
 
 select
@@ -20,6 +28,7 @@ select
     coalesce(t.task_type, t.agent) as task_type,
     t.status as task_status,
     d.outcome,
+    coalesce(f.end_ns <= s.start_ns, false) as failed_before,
     t.rounds as task_rounds,
     nullif(t.end_ns - t.start_ns, 0) / 1e9 as task_s,
     s.agent,
@@ -57,6 +66,7 @@ select
 from steps as s
 inner join tasks as t on s.task_id = t.task_id
 left join said as d on s.task_id = d.task_id
+left join failed as f on s.task_id = f.task_id
 left join token_prices as p on s.price_id = p.price_id and s.price_known_ns = p.known_ns and s.paid_by = 'tokens'
 where
     s.counted

@@ -1,0 +1,54 @@
+"""Cache tool results: the same call, the same answer. A range: idle cards save money only if let go."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+from planner.advice.found import Advice, Evidence, Found, Refusal, Saving, confidence
+from planner.advice.load import Load
+from taximeter.units import count, duration, usd
+
+KIND = "cache_tools"
+
+
+def find(load: Load) -> Iterator[Found]:
+    """Advise for each tool whose calls were repeated in a task with equal arguments and equal results.
+
+    The signal is equal hashes of both; repeats of which a result is unknown are no evidence.
+    """
+    if not load.tools:
+        reason = "no tool call was repeated with arguments and results that are known to be equal"
+        yield Refusal(KIND, "all tools", reason)
+    for row in load.tools:
+        tool = f"tool {row['tool_name']}"
+        money = row["wait_cost_usd"]
+        if money is None:
+            yield Refusal(KIND, tool, "a card that waited for it has no price")
+        elif money <= 0:
+            reason = (
+                f"{count(row['extra_calls'])} repeats took {duration(row['extra_s'])}, but no card was kept"
+                " waiting"
+                " for them: it saves time, not money"
+            )
+            yield Refusal(KIND, tool, reason)
+        else:
+            yield Advice(
+                kind=KIND,
+                target=tool,
+                sentence=f"Keep the results of {row['tool_name']} within a task: {count(row['extra_calls'])}"
+                " repeats in"
+                f" {count(row['tasks'])} tasks took {duration(row['extra_s'])}, while cards worth"
+                f" {usd(money)} waited.",
+                change="Answer a call with the same arguments from the first one's result until something is"
+                " written.",
+                cost_usd=money,
+                saving=Saving(
+                    low=Decimal(0),
+                    high=money,
+                    assumption="at least nothing, if the cards stay; at most their waiting for the repeats,"
+                    " if they"
+                    " are let go or used by others meanwhile",
+                ),
+                evidence=Evidence("duplicate_tools", load.window.params(), row["extra_calls"]),
+                signal="equal hashes of arguments and of results of all repeats in a task",
+                confidence=confidence(is_replayed=False, window_s=load.window.seconds, coverage_ratio=None),
+            )
