@@ -124,8 +124,9 @@ def tell(
     deployment, outcome = one.deployment, chosen.outcome
     error = deployment.calibration.error_ratio if deployment.calibration else None
     notes = [note for note in deployment.notes if "assumed" in note or "estimated" in note]
-    wait = outcome.added_wait.p95
-    waits = "" if wait is None else f", p95 of added wait {wait:.1f} s"
+    told = zip(("p95", "p99"), outcome.added_wait[1:], strict=True)
+    known = [f"{name} {wait:.1f} s" for name, wait in told if wait is not None]
+    waits = f", added wait {', '.join(known)}" if known else ""
     return Advice(
         kind=kind,
         target=one.name,

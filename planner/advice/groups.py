@@ -36,7 +36,9 @@ class Group(NamedTuple):
 
     def evidence(self, load: Load, rows: int) -> Evidence:
         """Point at its calls."""
-        return Evidence("recommendations_calls", load.window.params(agent=self.agent), rows)
+        return Evidence(
+            "recommendations_calls", load.window.params(agent=self.agent, model=self.key[2]), rows
+        )
 
     def trust(self, load: Load, *, is_replayed: bool, is_measured: bool = True) -> str:
         """Judge advice about it."""

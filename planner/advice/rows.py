@@ -100,10 +100,11 @@ def _combined(load: Load, combined: Combined) -> dict[str, Any]:
         "advice_id": advice_id("combined", ""),
         "verdict": "combined",
         "target": "; ".join(f"{one.kind} {one.target}" for one in combined.taken),
-        "sentence": f"Together {count(len(combined.taken))} pieces of replayed advice save {usd(saving)} of"
-        " {usd(cost)}"
-        " a month, replayed at once. Ranges are not in it, and of several plans for one deployment only the"
-        " best is.",
+        "sentence": (
+            f"Together {count(len(combined.taken))} pieces of replayed advice save {usd(saving)} of {usd(cost)}"
+            " a month, replayed at once. Ranges are not in it, and of several plans for one deployment only"
+            " the best is."
+        ),
         "cost_usd_month": cost,
         "saving_usd_month": saving,
         "is_replayed": True,

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from planner.advice.load import Load, Terms, read_load
 from planner.desk import Door
@@ -45,7 +46,11 @@ def size(
     load = read_load(
         Door(settings, url), settings, since=since, until=until, now_ns=clock.now_ns(), terms=terms
     )
-    return find_format(output).write(size_table(load))
+    table = size_table(load)
+    if output == "table":  # what is unknown without a reason has no line on a terminal
+        told = (pc.field("provenance") != "unknown") | pc.field("note").is_valid()
+        table = table.filter(told)
+    return find_format(output).write(table)
 
 
 def size_table(load: Load) -> pa.Table:
@@ -58,7 +63,8 @@ def _row(
     topic: str, about: str | None, figure: str, value: float | None, unit: str, **more: Any
 ) -> dict[str, Any]:
     base = {"topic": topic, "about": about, "figure": figure, "value": value, "unit": unit}
-    return base | {"provenance": "unknown" if value is None and "usd" not in more else "measured"} | more
+    is_known = value is not None or more.get("usd") is not None
+    return base | {"provenance": "measured" if is_known else "unknown"} | more
 
 
 def _turns(load: Load) -> list[dict[str, Any]]:

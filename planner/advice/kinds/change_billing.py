@@ -48,7 +48,7 @@ def find(load: Load) -> Iterator[Found]:
 
 
 def _plan(one: Judged, bill: str, kept_s: float) -> Plan:
-    block = {"name": f"{bill}, kept {kept_s:g} s", "queue_length": {"tick_s": 5.0, "down_after_s": kept_s}}
+    block = {"name": f"{bill}, kept {kept_s:g} s", "queue_length": {"tick_s": 15.0, "down_after_s": kept_s}}
     policy = NamedBlocks.model_validate(block)
     pools = tuple(pool._replace(billing=_BILLS[bill]) for pool in one.case.fleet.pools)
     fleet = one.case.fleet._replace(pools=pools)

@@ -44,6 +44,13 @@ def _of_group(group: Group, judged: dict[str | None, Judged], load: Load) -> Ite
     low = high - sum((_compaction_usd(line, limit, answer) for line in long), Decimal(0))
     if high <= 0:
         return
+    if high + low <= 0:
+        reason = (
+            f"threads grow little beyond {count(limit)} tokens: between {usd(low)} and {usd(high)} would be saved,"
+            " as summaries cost more than what they replace"
+        )
+        yield Refusal(KIND, group.title, reason, agent=group.agent, coverage_ratio=group.coverage_ratio)
+        return
     signals = {judged[line[0].task_type].signal for line in lines if line[0].task_id in good}
     yield Advice(
         kind=KIND,

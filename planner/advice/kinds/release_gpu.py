@@ -14,10 +14,12 @@ KIND = "release_gpu"
 def find(load: Load) -> Iterator[Found]:
     """Advise for each card that is still held and was never used: not by a step, not by anybody unknown.
 
-    A card that is `unattributed` busy is used by somebody; one of unknown state may be.
+    A card that is `unattributed` busy is used by somebody; one of unknown state may be. Where another card
+    of its deployment was used, it is not forgotten but spare: that is for scale_down.
     """
+    used = {row["deployment"] for row in load.gpus if row["used_s"] > 0 and row["deployment"]}
     for row in load.gpus:
-        if row["used_s"] > 0 or not row["still_held"]:
+        if row["used_s"] > 0 or not row["still_held"] or row["deployment"] in used:
             continue
         reason = _reason_against(row, load)
         if reason:

@@ -155,7 +155,9 @@ def _advise(narrow: Narrow, smaller: Smaller, load: Load) -> Iterator[Advice]:
             " good is not in the recording",
         ),
         evidence=Evidence(
-            "recommendations_calls", load.window.params(agent=narrow.key[0]), len(narrow.calls)
+            "recommendations_calls",
+            load.window.params(agent=narrow.key[0], model=narrow.key[3]),
+            len(narrow.calls),
         ),
         signal=narrow.signal,
         remedy=Remedy(recall=recall),

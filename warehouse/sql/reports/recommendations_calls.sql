@@ -4,7 +4,7 @@
 --      own, or is paid by GPU time); input x input_usd and so on give token_cost_usd. outcome is what a user or an
 --      evaluation said of the task, null where nobody did; then task_status is all that is known. failed_before: a step
 --      of the task, tools included, had failed when the call started
--- params: deployment, agent
+-- params: deployment, agent, model
 with said as (
     select
         k.task_id,
@@ -76,4 +76,5 @@ where
     and s.start_ns < $until_ns
     and ($deployment is null or s.deployment = $deployment)
     and ($agent is null or s.agent = $agent)
+    and ($model is null or s.model = $model)
 order by s.task_id, s.start_ns, s.step_id
