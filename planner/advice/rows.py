@@ -102,8 +102,7 @@ def _combined(load: Load, combined: Combined) -> dict[str, Any]:
         "target": "; ".join(f"{one.kind} {one.target}" for one in combined.taken),
         "sentence": (
             f"Together {count(len(combined.taken))} pieces of replayed advice save {usd(saving)} of {usd(cost)}"
-            " a month, replayed at once. Ranges are not in it, and of several plans for one deployment only"
-            " the best is."
+            " a month, replayed at once. Ranges are not in it; of several plans for one deployment the best is."
         ),
         "cost_usd_month": cost,
         "saving_usd_month": saving,

@@ -43,7 +43,7 @@ def test_a_call_costed_anew_without_a_change_costs_what_the_warehouse_says(tmp_p
 
 
 def test_what_is_taken_out_of_a_prompt_takes_its_own_part_of_the_cache_along() -> None:
-    """Of 1,000 tokens the first 600 were read and 300 written: without the first 700 there are 200 written."""
+    """Of 1,000 tokens 600 were read and 300 written: without the first 700 there are 200 written."""
     one = recost(call(1), read=600, write=300)
 
     left = without(one, 0, 700)

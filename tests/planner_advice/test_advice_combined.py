@@ -10,7 +10,6 @@ from planner.advice.calls import recost, total
 from planner.advice.catalogue import KINDS, find_all
 from planner.advice.combine import combine
 from planner.advice.found import Advice, Evidence, Plan, Refusal, Remedy, Saving
-from planner.advice.load import Load
 from planner.advice.testing import CHEAP, RATES, call, deployment, gpu, load
 from planner.fleet import ColdStart, Delay, Fleet, Pool
 from planner.policies.fixed import FixedCount
@@ -156,7 +155,7 @@ def test_together_never_saves_more_than_it_cost(calls: list[tuple[Any, ...]]) ->
         )
         for n, (task, agent, model, size, output, read, schema, bucket, outcome) in enumerate(calls)
     ]
-    recorded: Load = load(made_calls)
+    recorded = load(made_calls)
 
     found = [one for one in find_all(recorded) if isinstance(one, Advice)]
     together = combine(recorded, found)

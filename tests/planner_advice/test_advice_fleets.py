@@ -62,7 +62,7 @@ def test_fewer_replicas_are_advised_where_one_serves_all_in_time() -> None:
 
 
 def test_replicas_that_the_slo_needs_stay() -> None:
-    """Three calls of ten minutes at once with one place each: nobody would wait that long, nothing is advised."""
+    """Three calls of ten minutes at once with a place each: nobody would wait so long, so all stay."""
     found = list(scale_down.find(of(deployment(hourly(range(24), 600, 3), fleet(), replicas=3))))
 
     assert advice(found) == []
@@ -70,7 +70,7 @@ def test_replicas_that_the_slo_needs_stay() -> None:
 
 
 def test_by_the_hour_of_the_week_each_hour_holds_what_it_needed() -> None:
-    """Eight days with three long calls at once from 9 to 11: three replicas then, and none or one otherwise."""
+    """Eight days with three long calls at once from 9 to 11: three replicas then, none otherwise."""
     busy = [day * 24 + hour for day in range(8) for hour in (9, 10)]
     starts = [h * 3_600 + 600 + 0.001 * n for h in busy for n in range(3)]
     own = deployment(calls(*starts, took_s=1_500.0), fleet(), replicas=3, days=8.0)

@@ -46,7 +46,8 @@ def _of_group(group: Group, judged: dict[str | None, Judged], load: Load) -> Ite
         return
     if high + low <= 0:
         reason = (
-            f"threads grow little beyond {count(limit)} tokens: between {usd(low)} and {usd(high)} would be saved,"
+            f"threads grow little beyond {count(limit)} tokens: between {usd(low)} and {usd(high)} would be"
+            " saved,"
             " as summaries cost more than what they replace"
         )
         yield Refusal(KIND, group.title, reason, agent=group.agent, coverage_ratio=group.coverage_ratio)

@@ -15,7 +15,6 @@ _POLICIES: tuple[dict[str, Any], ...] = (
     {"keda": {"min_replicas": 0}},
     {"name": "keda_warm", "keda": {"min_replicas": 0, "cooldown_s": 3_600}},
     {"knative": {"min_replicas": 0}},
-    {"name": "knative_warm", "knative": {"min_replicas": 0, "scale_down_delay_s": 600}},
     {"name": "ray_serve_zero", "ray_serve": {"min_replicas": 0}},
 )
 
