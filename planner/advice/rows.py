@@ -101,8 +101,9 @@ def _combined(load: Load, combined: Combined) -> dict[str, Any]:
         "verdict": "combined",
         "target": "; ".join(f"{one.kind} {one.target}" for one in combined.taken),
         "sentence": (
-            f"Together {count(len(combined.taken))} pieces of replayed advice save {usd(saving)} of {usd(cost)}"
-            " a month, replayed at once. Ranges are not in it; of several plans for one deployment the best is."
+            f"Together {count(len(combined.taken))} pieces of replayed advice save {usd(saving)}"
+            f" of {usd(cost)} a month, replayed at once. Ranges are not in it; of several plans for one"
+            " deployment the best is."
         ),
         "cost_usd_month": cost,
         "saving_usd_month": saving,

@@ -10,15 +10,16 @@ import pytest
 from typer.testing import CliRunner
 
 from planner.advice import desk
+from planner.advice.inbox import send
 from planner.advice.load import read_load
-from planner.advice.rows import advice_id
+from planner.advice.rows import advice_id, followed_row, run_id
 from planner.sizing.desk import size_table
 from taximeter.cli import app
 from taximeter.clock import NS_PER_S, to_datetime
 from taximeter.errors import NotFoundError
 from taximeter.settings import Deployment, Gpus, Hold, Settings
 from warehouse.inbox import waiting
-from warehouse.testing import Store, store
+from warehouse.testing import Store, serve, store
 from warehouse.testing_rows import START_NS, Row, agent, in_trace, llm, spans, tool
 
 HOUR_S, DAY_S = 3_600, 86_400
@@ -108,8 +109,8 @@ def test_advice_goes_through_the_inbox_and_its_newest_run_is_the_report(tmp_path
         load.deployments = ()  # replays are not what this is about
         for now_ns in (NOW_NS, NOW_NS + NS_PER_S):
             table = desk.run(load, now_ns)
-            desk.send(warehouse.folder, f"advice{desk.run_id(load, now_ns)}", table)
-            desk.send(warehouse.folder, f"advice{desk.run_id(load, now_ns)}", table)  # sent twice, kept once
+            send(warehouse.folder, f"advice{run_id(load, now_ns)}", table)
+            send(warehouse.folder, f"advice{run_id(load, now_ns)}", table)  # sent twice, kept once
         assert len(waiting(warehouse.folder.inbox)) == 2
         warehouse.load_inbox()
         newest = warehouse.report("recommendations").to_pylist()
@@ -128,12 +129,12 @@ def test_followed_advice_is_compared_with_what_happened_after(tmp_path: Path) ->
     settings = own(tmp_path)
     with store(tmp_path, settings) as warehouse:
         load = read_load(recorded(warehouse), settings, now_ns=NOW_NS)
-        desk.send(warehouse.folder, "advice1", desk.run(load, NOW_NS))
+        send(warehouse.folder, "advice1", desk.run(load, NOW_NS))
         warehouse.load_inbox()
         given = warehouse.report("recommendations", verdict="advice").to_pylist()
         for row in given:
             if row["kind"] in {"prompt_cache", "scale_down"}:
-                desk.send(warehouse.folder, f"followed{row['kind']}", desk.followed_row(row, NOW_NS))
+                send(warehouse.folder, f"followed{row['kind']}", followed_row(row, NOW_NS))
         warehouse.load_inbox()
         early = warehouse.report("recommendations_followed").to_pylist()
         recorded(warehouse, range(25, 25 + 72), cache_read_tokens=3_000)
@@ -192,57 +193,37 @@ def test_sizing_reads_the_same_recording(day: Store) -> None:
     assert rows["turns", "budget_p50"]["value"] == 60
 
 
-@pytest.fixture(name="folder", scope="module")
-def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("cli")
-    settings = own(root / "data")
-    with store(root / "data", settings) as warehouse:
-        recorded(warehouse)
-    lines = settings.model_dump_json(include={"deployments"}, by_alias=True)
-    (root / "taximeter.yaml").write_text(lines, encoding="utf-8")
-    return root
-
-
-def run(folder: Path, *words: str) -> Any:
+def run(day: Store, url: str, *words: str) -> Any:
+    """Run a command of `plan` against a server of the day, over all of it."""
     span = ["--since", str(START_NS), "--until", str(NOW_NS - 900 * NS_PER_S)] if words[0] != "follow" else []
-    config = ["-c", str(folder / "taximeter.yaml"), "-d", str(folder / "data")]
-    return CliRunner().invoke(app, ["plan", *words, *span, *config])
-
-
-def test_the_command_keeps_what_it_shows_and_follows_it(folder: Path) -> None:
-    """JSON on standard output, manifests in a folder, the advice in the warehouse, followed by its id."""
-    told = run(folder, "advise", "-f", "json", "--manifests", str(folder / "manifests"))
-
+    config = day.folder.root / "taximeter.yaml"
+    config.write_text(day.settings.model_dump_json(include={"deployments"}, by_alias=True), encoding="utf-8")
+    where = ["--url", url, "-c", str(config), "-d", str(day.folder.root)]
+    told = CliRunner().invoke(app, ["plan", *words, *span, *where])
     assert told.exit_code == 0, told.output
-    rows = json.loads(told.stdout)
-    down = next(row for row in rows if row["kind"] == "scale_down")
-    assert down["verdict"] == "advice"
-    assert (folder / "manifests" / "own.scale_down.yaml").read_text(encoding="utf-8") == down["manifest"]
+    return told
 
-    followed = run(folder, "follow", down["advice_id"])
-    assert followed.exit_code == 0, followed.output
-    shown = CliRunner().invoke(
-        app,
-        [
-            "report",
-            "recommendations",
-            "-f",
-            "json",
-            "-c",
-            str(folder / "taximeter.yaml"),
-            "-d",
-            str(folder / "data"),
-        ],
-    )
-    kept = [row for row in json.loads(shown.stdout) if row["advice_id"] == down["advice_id"]]
-    assert len(kept) == 1
+
+def test_the_command_keeps_what_it_shows_and_follows_it(day: Store, tmp_path: Path) -> None:
+    """JSON on standard output, manifests in a folder, the advice in the inbox, followed by its id."""
+    with serve(day) as url:
+        told = run(day, url, "advise", "-f", "json", "--manifests", str(tmp_path))
+        down = next(row for row in json.loads(told.stdout) if row["kind"] == "scale_down")
+        day.load_inbox()
+        run(day, url, "follow", down["advice_id"])
+        day.load_inbox()
+        kept = day.report("recommendations", kind="scale_down").to_pylist()
+
+    assert down["verdict"] == "advice"
+    assert (tmp_path / "own.scale_down.yaml").read_text(encoding="utf-8") == down["manifest"]
+    assert [row["advice_id"] for row in kept] == [down["advice_id"]]
     assert kept[0]["followed_at"] is not None
 
 
-def test_the_sizing_command_prints_a_table(folder: Path) -> None:
+def test_the_sizing_command_prints_a_table(day: Store) -> None:
     """What is unknown without a reason has no line on a terminal."""
-    told = run(folder, "size")
+    with serve(day) as url:
+        told = run(day, url, "size")
 
-    assert told.exit_code == 0, told.output
     assert "longest_that_keeps_the_slo" in told.stdout
     assert "rounds_p99" not in told.stdout
