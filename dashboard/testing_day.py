@@ -347,6 +347,7 @@ def _advice() -> list[Row]:
         "cost_usd_month": Decimal("5825.40"),
         "is_replayed": True,
         "added_wait_s_p95": 0.4,
+        "added_wait_s_p99": 2.0,
         "confidence": "high",
         "signal": "replicas that the recorded calls needed at once",
         "coverage_ratio": 0.99,

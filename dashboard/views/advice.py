@@ -27,7 +27,7 @@ def body(screen: Screen) -> None:
     _head(rows, screen)
     advice = [row for row in rows if row["verdict"] == "advice"]
     if advice:
-        _table(advice, screen)
+        _table(advice)
         _details(advice)
     else:
         st.info(say("advice.nothing_found"))
@@ -58,18 +58,17 @@ def _head(rows: Sequence[Row], screen: Screen) -> None:
     places[2].metric(say("advice.advice_count"), count(given))
 
 
-def _table(advice: Sequence[Row], screen: Screen) -> None:
+def _table(advice: Sequence[Row]) -> None:
     columns = [
         Column(
             "advice",
             lambda row: label("advice_kinds", row["kind"]),
             number=False,
-            link=lambda row: f"#{row['advice_id']}",
             hint=lambda row: row["sentence"],
         ),
         Column("target", lambda row: short(row["target"]), number=False, hint=lambda row: row["target"]),
         Column("saving_usd_month", saving_text),
-        Column("added_wait", lambda row: duration(row["added_wait_s_p95"])),
+        Column("added_wait", wait_text),
         Column(
             "confidence",
             lambda row: label("confidence", row["confidence"]),
@@ -77,7 +76,7 @@ def _table(advice: Sequence[Row], screen: Screen) -> None:
             hint=lambda row: explain("confidence", row["confidence"]),
         ),
         Column("evidence", evidence_name, number=False, link=evidence_link),
-        Column("followed_at", lambda row: screen.wall.text(row["followed_at"]), number=False),
+        Column("change", lambda row: row["change"] or "", number=False, hint=lambda row: row["sentence"]),
     ]
     st.html(html_table(columns, advice, say("advice.title")))
     if any(not row["is_replayed"] for row in advice):
@@ -96,6 +95,13 @@ def saving_text(row: Row) -> str:
         return usd(row["saving_usd_month"])
     low, high = usd(row["saving_low_usd_month"]), usd(row["saving_high_usd_month"])
     return say("advice.range", low=low, high=high)
+
+
+def wait_text(row: Row) -> str:
+    """Write the 95th and 99th percentile of added wait; a dash where nothing was replayed."""
+    if row["added_wait_s_p95"] is None and row["added_wait_s_p99"] is None:
+        return UNKNOWN
+    return f"{duration(row['added_wait_s_p95'])} / {duration(row['added_wait_s_p99'])}"
 
 
 def evidence_name(row: Row) -> str:
@@ -127,7 +133,6 @@ def evidence_command(row: Row) -> str:
 def _details(advice: Sequence[Row]) -> None:
     st.subheader(say("advice.details"))
     for row in advice:
-        st.html(f'<span id="{row["advice_id"]}"></span>')
         title = f"{label('advice_kinds', row['kind'])}: {short(row['target'], 90)} · {saving_text(row)}"
         with st.expander(_plain(title)):
             _detail(row)
