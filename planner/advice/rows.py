@@ -94,14 +94,14 @@ def _refused(one: Any) -> dict[str, Any]:
 
 
 def _combined(load: Load, combined: Combined) -> dict[str, Any]:
-    month = load.window.month
+    month, taken = load.window.month, len(combined.taken)
     saving, cost = month(combined.saving_usd), month(combined.cost_usd)
     return {
         "advice_id": advice_id("combined", ""),
         "verdict": "combined",
         "target": "; ".join(f"{one.kind} {one.target}" for one in combined.taken),
         "sentence": (
-            f"Together {count(len(combined.taken))} pieces of replayed advice save {usd(saving)}"
+            f"Together {count(taken)} piece{'' if taken == 1 else 's'} of replayed advice save {usd(saving)}"
             f" of {usd(cost)} a month, replayed at once. Ranges are not in it; of several plans for one"
             " deployment the best is."
         ),

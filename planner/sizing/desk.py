@@ -81,7 +81,7 @@ def _turns(load: Load) -> list[dict[str, Any]]:
                     f"budget_{name}",
                     turn.budget_s[place],
                     "s",
-                    note="rounds times the median round",
+                    note="rounds times the median round" if turn.budget_s[place] is not None else None,
                 ),
                 _row("turns", about, f"turn_{name}", turn.turn_s[place], "s"),
             ]

@@ -280,6 +280,7 @@ def test_reflection_that_nobody_names_is_not_guessed() -> None:
 def repeated(**columns: Any) -> tuple[dict[str, Any], ...]:
     row = {
         "tool_name": "grep",
+        "is_read_only": True,
         "extra_calls": 7,
         "tasks": 3,
         "extra_s": 120.0,
@@ -301,4 +302,7 @@ def test_cached_tool_results_save_at_most_what_cards_waited_for() -> None:
         == "a card that waited for it has no price"
     )
     assert "time, not money" in reasons(cache_tools.find(load(tools=repeated(wait_cost_usd=Decimal(0)))))
+    assert "do not mark it as read-only" in reasons(
+        cache_tools.find(load(tools=repeated(is_read_only=False)))
+    )
     assert "no tool call was repeated" in reasons(cache_tools.find(load()))

@@ -227,3 +227,35 @@ def test_the_sizing_command_prints_a_table(day: Store) -> None:
 
     assert "longest_that_keeps_the_slo" in told.stdout
     assert "rounds_p99" not in told.stdout
+
+
+def test_only_repeats_that_a_cache_could_have_answered_count(tmp_path: Path) -> None:
+    """Read twice in a row is a repeat; read again after something was written, or with another result, is not."""
+
+    def read(name: str, at: float, arguments: str, result: str, *, pure: bool | None = True) -> Row:
+        hashes = {"args_hash": arguments, "result_hash": result, "tool_read_only": pure}
+        return tool(name, at, at + 2, parent="root", tool_name=name.partition("#")[0], **hashes)
+
+    rows = [
+        agent("root", 0, 100),
+        read("read#1", 1, "a", "x"),
+        read("read#2", 5, "a", "x"),  # answered by the first
+        read("read#3", 9, "b", "y"),
+        read("edit#1", 13, "e", "ok", pure=None),
+        read("read#4", 17, "b", "y"),  # something was written since
+        read("edit#2", 21, "e", "ok", pure=None),
+        read("look#1", 25, "c", "1"),
+        read("look#2", 29, "c", "2"),  # another result
+    ]
+    with store(tmp_path) as warehouse:
+        warehouse.load(spans(*in_trace("1" * 32, rows)))
+        warehouse.refresh(NOW_NS)
+        found = {row["tool_name"]: row for row in warehouse.report("recommendations_tools").to_pylist()}
+
+    assert (found["read"]["extra_calls"], found["read"]["extra_s"], found["read"]["is_read_only"]) == (
+        1,
+        2,
+        True,
+    )
+    assert found["edit"]["is_read_only"] is False
+    assert "look" not in found

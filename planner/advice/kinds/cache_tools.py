@@ -13,7 +13,8 @@ KIND = "cache_tools"
 def find(load: Load) -> Iterator[Found]:
     """Advise for each tool whose calls were repeated in a task with equal arguments and equal results.
 
-    The signal is equal hashes of both; repeats of which a result is unknown are no evidence.
+    The signal is equal hashes of both, a tool marked as read-only, and nothing written between; repeats of
+    which a result is unknown are no evidence.
     """
     if not load.tools:
         reason = "no tool call was repeated with arguments and results that are known to be equal"
@@ -21,7 +22,10 @@ def find(load: Load) -> Iterator[Found]:
     for row in load.tools:
         tool = f"tool {row['tool_name']}"
         money = row["wait_cost_usd"]
-        if money is None:
+        if not row["is_read_only"]:
+            reason = "its spans do not mark it as read-only, so a repeat may have written something"
+            yield Refusal(KIND, tool, reason)
+        elif money is None:
             yield Refusal(KIND, tool, "a card that waited for it has no price")
         elif money <= 0:
             reason = (
@@ -49,6 +53,6 @@ def find(load: Load) -> Iterator[Found]:
                     " are let go or used by others meanwhile",
                 ),
                 evidence=Evidence("duplicate_tools", load.window.params(), row["extra_calls"]),
-                signal="equal hashes of arguments and of results of all repeats in a task",
+                signal="equal hashes of arguments and results, marked read-only, nothing written between",
                 confidence=confidence(is_replayed=False, window_s=load.window.seconds, coverage_ratio=None),
             )
