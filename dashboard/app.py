@@ -11,7 +11,7 @@ from dashboard.words import say
 from taximeter.errors import TaximeterError
 
 HERE = Path(__file__).parent
-PAGES = ("overview", "tasks", "task", "gpus", "health")
+PAGES = ("overview", "tasks", "task", "gpus", "advice", "health")
 
 
 def main() -> None:

@@ -161,6 +161,99 @@ def lint(
     raise typer.Exit(1 if any(finding.level == "error" for _, finding in found) else 0)
 
 
+ColdStart = Annotated[
+    float | None,
+    typer.Option("--cold-start-s", min=0, help="Seconds until a replica serves [as recorded, else assumed]"),
+]
+Preempted = Annotated[
+    float | None,
+    typer.Option("--preempted-per-hour", min=0, help="How often a spot card is taken back"),
+]
+
+
+@app.command()
+def size(
+    *,
+    since: Since = None,
+    until: Until = None,
+    concurrency: Concurrency = None,
+    cold_start_s: ColdStart = None,
+    output: Output = "table",
+    url: Url = None,
+    config: Config = None,
+    data: Data = None,
+) -> None:
+    """Size the recorded load: turn budgets, bursts in cards, break-even cold start, share for a small model.
+
+    Example: taximeter plan size --since 7d
+    """
+    values = settings.load(config, data=data)
+    terms = _terms(cold_start_s, concurrency)
+    desk = importlib.import_module("planner.sizing.desk")
+    sys.stdout.buffer.write(desk.size(values, since=since, until=until, terms=terms, url=url, output=output))
+
+
+@app.command()
+def advise(
+    *,
+    since: Since = None,
+    until: Until = None,
+    concurrency: Concurrency = None,
+    cold_start_s: ColdStart = None,
+    preempted_per_hour: Preempted = None,
+    manifests: Annotated[
+        Path | None, typer.Option(help="Write autoscaler manifests into this folder")
+    ] = None,
+    save: Annotated[bool, typer.Option(help="Keep the advice in the warehouse")] = True,
+    output: Output = "table",
+    url: Url = None,
+    config: Config = None,
+    data: Data = None,
+) -> None:
+    """Advise what to change: each saving replayed on the recording, and each reason why there is none.
+
+    Example: taximeter plan advise --since 7d --manifests manifests/
+    """
+    values = settings.load(config, data=data)
+    content = _advice().advise(
+        values,
+        since=since,
+        until=until,
+        terms=_terms(cold_start_s, concurrency, preempted_per_hour),
+        url=url,
+        output=output,
+        save=save,
+        manifests=manifests,
+        tell=say,
+    )
+    sys.stdout.buffer.write(content)
+
+
+@app.command()
+def follow(
+    advice_id: Annotated[str, typer.Argument(help="As `plan advise` shows it")],
+    *,
+    at: Annotated[str | None, typer.Option(help="When it was followed [now]")] = None,
+    url: Url = None,
+    config: Config = None,
+    data: Data = None,
+) -> None:
+    """Remember that an advice was followed, to compare what it predicted with what happens.
+
+    Example: taximeter plan follow 3f2a9c01b7de;  taximeter report recommendations_followed
+    """
+    values = settings.load(config, data=data)
+    say(_advice().follow(values, advice_id, at=at, url=url))
+
+
+def _advice() -> Any:
+    return importlib.import_module("planner.advice.desk")
+
+
+def _terms(*parts: Any) -> Any:
+    return importlib.import_module("planner.advice.load").Terms(*parts)
+
+
 def _wanted(*parts: Any) -> Any:
     return _desk().Wanted(*parts)
 

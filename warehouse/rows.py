@@ -253,6 +253,46 @@ BILLS = pa.schema(
     ]
 )
 
+# One row per piece of advice, per reason why none is given, per combined saving of a run, and per advice that
+# somebody followed. Savings are of a month of 730 hours; null is unknown.
+RECOMMENDATIONS = pa.schema(
+    [
+        ("advice_id", TEXT),  # the same advice about the same thing has the same id in every run
+        ("run_id", TEXT),
+        ("made_ns", NS),
+        ("verdict", TEXT),  # advice none combined followed
+        ("kind", TEXT),  # scale_down prompt_cache ..., null for what is about all kinds
+        ("target", TEXT),  # what it is about: a deployment, a card, an agent's calls to a model
+        ("deployment", TEXT),
+        ("agent", TEXT),
+        ("from_ns", NS),  # the settled time it rests on
+        ("until_ns", NS),
+        ("sentence", TEXT),
+        ("change", TEXT),  # what to change, in words
+        ("manifest", TEXT),  # what to change, as a file to apply
+        ("cost_usd_month", USD),  # what the changed part costs as it is
+        ("saving_usd_month", USD),  # replayed on the recording; null where it is a range
+        ("saving_low_usd_month", USD),
+        ("saving_high_usd_month", USD),
+        ("is_replayed", FLAG),
+        ("assumption", TEXT),
+        ("signal", TEXT),  # what tells that it can be done: a name, and where it stands
+        ("added_wait_s_p50", NUMBER),
+        ("added_wait_s_p95", NUMBER),
+        ("added_wait_s_p99", NUMBER),
+        ("slo_ratio", NUMBER),
+        ("confidence", TEXT),  # high medium low
+        ("coverage_ratio", NUMBER),
+        ("calibration_error_ratio", NUMBER),
+        ("evidence_report", TEXT),
+        ("evidence_params", TEXT),  # JSON object: the filter that opens the rows
+        ("evidence_rows", COUNT),
+        ("price_source", TEXT),
+        ("provenance", TEXT),  # simulated or assumed
+        ("simulated", FLAG),  # the recording says of itself that it is simulated
+    ]
+)
+
 SCHEMAS = {
     "spans": SPANS,
     "samples": SAMPLES,
@@ -260,6 +300,7 @@ SCHEMAS = {
     "points": POINTS,
     "refused": REFUSED,
     "bills": BILLS,
+    "recommendations": RECOMMENDATIONS,
 }
 
 

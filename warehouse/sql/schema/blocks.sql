@@ -10,5 +10,6 @@ create table blocks (
     logs bigint not null,
     points bigint not null,
     refused bigint not null,
-    bills bigint
+    bills bigint,
+    recommendations bigint
 )

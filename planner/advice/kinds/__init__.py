@@ -1,0 +1,1 @@
+"""One file per kind of advice: a function that finds it in a load."""
