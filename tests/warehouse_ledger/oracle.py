@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 
-from ledger_world import QUARTER, Card, Fleet, S, Step, Stretch, World
+from ledger_world import QUARTER, Card, Fleet, Step, Stretch, World
+from oracle_evidence import Busy, Evidence
 
 Cell = tuple[int, str, str, str | None, str]  # quarter, gpu, state, cause, provenance
 Claim = tuple[int, str, str, str, str | None]  # quarter, deployment, state, who, cause
@@ -29,7 +30,7 @@ class Books:
     timeline: dict[str, list[tuple[int, int, str]]] = field(default_factory=lambda: defaultdict(list))
 
 
-class Oracle:
+class Oracle(Evidence):
     """One world, walked."""
 
     def __init__(self, world: World) -> None:
@@ -74,9 +75,9 @@ class Oracle:
                 holds.append((min(a for a, _ in served), max(b for _, b in served)))
         return [(a, min(b, self.world.now)) for a, b in holds]
 
-    def _served(self, pool: str) -> list["_Busy"]:
+    def _served(self, pool: str) -> list["Busy"]:
         return [
-            _Busy(step, self._replica(step))
+            Busy(step, self._replica(step))
             for step in self.world.steps
             if step.deployment == pool and pool in self.fleets and step.busy and step.busy[0] < step.busy[1]
         ]
@@ -123,114 +124,6 @@ class Oracle:
             return defaultdict(lambda: fleet.concurrency or 1)
         return most
 
-    # -- what a card tells
-
-    def _evidence(self, card: Card, pool: str, a: int, b: int) -> str:
-        if not card.samples:
-            return "declared"
-        speaking = self.speaking[card.gpu_id]
-        after = [t for t in speaking if t >= b]
-        if not after:
-            return "unknown"
-        t = after[0]
-        earlier = [x for x in speaking if x < t]
-        start = (
-            earlier[-1] if earlier and t - earlier[-1] <= 3 * self.world.interval else t - self.world.interval
-        )
-        if a < start:
-            return "unknown"
-        if (card.gpu_id, t) not in self.judged:
-            self.judged[card.gpu_id, t] = self._judge(card, pool, start, t)
-        judged = self.judged[card.gpu_id, t]
-        is_cold = any(x <= a and b <= y for x, y in self.colds[card.gpu_id])
-        return "cold_start" if is_cold and judged != "lost" else judged
-
-    @staticmethod
-    def _seen(card: Card) -> dict[int, dict[str, float]]:
-        """Gather what was sampled by time; of equal times the busiest counts."""
-        at: dict[int, dict[str, float]] = defaultdict(dict)
-        for t, seen in card.samples:
-            for metric, value in seen.items():
-                at[t][metric] = max(value, at[t].get(metric, value))
-        return at
-
-    def _lately(self, card: Card, t: int, metric: str) -> float | None:
-        at = self.seen[card.gpu_id]
-        latest = max((when for when, seen in at.items() if when <= t and metric in seen), default=None)
-        if latest is None or latest < t - 15 * self.world.interval:
-            return None
-        return at[latest][metric]
-
-    def _colds(self, card: Card) -> list[Stretch]:
-        """Find when a model was loaded: empty, then held, until a step ends, memory rests or goes."""
-        found: list[Stretch] = []
-        speaking = self.speaking[card.gpu_id]
-        for before, t in pairwise(speaking):
-            seen = self.seen[card.gpu_id][t]
-            if t - before > 3 * self.world.interval or "util_ratio" not in seen:
-                continue
-            if not (self._is_empty(card, before) and self._holds_memory(card, t)):
-                continue
-            ends = [before + 900 * S]
-            ends += [x for x, y in pairwise(speaking) if x >= t and self._is_empty(card, y)]
-            ends += [
-                y
-                for y in speaking
-                if before + 60 * S <= y <= before + 900 * S and self._rests(card, before, y)
-            ]
-            ends += [
-                s.busy[1]
-                for s in self._served(card.deployment or "")
-                if before < s.busy[1] <= before + 900 * S
-                and s.step.replica in {None, str(card.slot // self._group(card)), card.uuid}
-            ]
-            found.append((before, min(ends)))
-        return found
-
-    def _group(self, card: Card) -> int:
-        return self.fleets[card.deployment or ""].per_replica
-
-    def _is_empty(self, card: Card, t: int) -> bool:
-        processes, memory = self._lately(card, t, "processes"), self._lately(card, t, "memory_used_mib")
-        if processes is None:
-            return memory is not None and memory < 1
-        return processes == 0 and (memory or 0) < 1024
-
-    def _holds_memory(self, card: Card, t: int) -> bool:
-        return (self._lately(card, t, "processes") or 0) > 0 or (
-            self._lately(card, t, "memory_used_mib") or 0
-        ) >= 1024
-
-    def _rests(self, card: Card, begun: int, t: int) -> bool:
-        minute = [x for x in self.speaking[card.gpu_id] if t - 60 * S <= x <= t]
-        if minute[0] <= begun or minute[0] > t - 55 * S:
-            return False
-        held = [m for x in minute if (m := self._lately(card, x, "memory_used_mib")) is not None]
-        return bool(held) and max(held) - min(held) <= max(64, 0.01 * max(held))
-
-    def _judge(self, card: Card, pool: str, start: int, t: int) -> str:
-        now = self.seen[card.gpu_id][t]
-        util = now.get("util_ratio")
-        if util is None:
-            return "lost"
-        power, empty = now.get("power_w"), self._is_empty(card, t)
-        if util >= 0.95 and (empty or (power is not None and power <= 1.25 * 68.6)):
-            return "stuck"
-        if util >= self.world.busy_ratio:
-            return "busy" if self._step_is_near(card, pool, start, t) else "unattributed"
-        return "unloaded" if empty else "loaded"
-
-    def _step_is_near(self, card: Card, pool: str, start: int, t: int) -> bool:
-        if pool not in self.fleets:
-            return False
-        mine = card.slot // self.fleets[pool].per_replica
-        slack = self.world.tolerance
-        return any(
-            s.busy[0] < t + slack and s.busy[1] > start - slack
-            for s in self.served[pool]
-            if s.replica in (None, mine)
-        )
-
     # -- who does what
 
     def _stretch(self, pool: str, cards: list[Card], a: int, b: int, c: int) -> None:
@@ -258,7 +151,7 @@ class Oracle:
             self._charge(fleet, groups, flying, serving, states, tools, others, a, b)
 
     def _states(
-        self, worst: dict[int, str], flying: list["_Busy"], w: int, b: int, c: int, *, held: bool
+        self, worst: dict[int, str], flying: list["Busy"], w: int, b: int, c: int, *, held: bool
     ) -> tuple[set[int], dict[int, str]]:
         f = len(flying)
         named = {
@@ -364,7 +257,7 @@ class Oracle:
         self,
         fleet: Fleet,
         groups: dict[int, list[Card]],
-        flying: list["_Busy"],
+        flying: list["Busy"],
         serving: set[int],
         states: dict[int, str],
         tools: dict[str, list[str]],
@@ -418,18 +311,6 @@ class Oracle:
             price = sum(self._price(card, a, b) or 0 for card in cards)
             self.books.claim_ns[claim] += part * (b - a) * len(cards)
             self.books.claim_money[claim] += part * (b - a) * price
-
-
-@dataclass
-class _Busy:
-    """A step in flight, and the replica that it names if there is one of that name."""
-
-    step: Step
-    replica: int | None
-
-    @property
-    def busy(self) -> Stretch:
-        return self.step.busy or (0, 0)
 
 
 def _works(step: Step) -> Stretch | None:
