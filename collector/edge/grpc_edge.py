@@ -65,6 +65,7 @@ def _export(intake: Intake, service: Service, flying: _Flying) -> Any:
                 held.grow(len(payload))
                 await intake.take(service, tenant, _host(context.peer()), payload)
         except RefusedError as error:
+            intake.sight.refused(service.signal, error)
             await context.abort(_CODES[error.why.code], error.message, _details(error))
         return _EMPTY_RESPONSE
 

@@ -10,9 +10,10 @@ from starlette.routing import Route
 
 from collector.edge.inflate import inflate, too_large
 from collector.edge.intake import Intake
-from collector.edge.refusal import MALFORMED, TOO_SLOW, WRONG_TYPE, RefusedError, status_of
+from collector.edge.refusal import MALFORMED, TOO_SLOW, WRONG_SCOPE, WRONG_TYPE, RefusedError, status_of
 from collector.edge.room import Held
 from collector.edge.services import SERVICES, Service
+from collector.edge.sight import CONTENT_TYPE
 
 PROTOBUF = "application/x-protobuf"
 JSON = "application/json"
@@ -25,7 +26,12 @@ def application(intake: Intake) -> Starlette:
     """Make the ASGI application of the HTTP edge."""
     exports = [Route(service.path, _export(intake, service), methods=["POST"]) for service in SERVICES]
     return Starlette(
-        routes=[*exports, Route("/healthz", _health(intake)), Route("/v1/clock", _clock(intake))]
+        routes=[
+            *exports,
+            Route("/healthz", _health(intake)),
+            Route("/v1/clock", _clock(intake)),
+            Route("/metrics", _metrics(intake)),
+        ]
     )
 
 
@@ -35,6 +41,7 @@ def _export(intake: Intake, service: Service) -> Endpoint:
         try:
             await _take(intake, service, media, request)
         except RefusedError as error:
+            intake.sight.refused(service.signal, error)
             return _refusal(media, error)
         # An empty Export...ServiceResponse: everything was taken.
         return Response(b"{}", media_type=JSON) if media == JSON else Response(b"", media_type=PROTOBUF)
@@ -100,6 +107,18 @@ def _health(intake: Intake) -> Endpoint:
         )
 
     return health
+
+
+def _metrics(intake: Intake) -> Endpoint:
+    async def metrics(request: Request) -> Response:
+        try:
+            intake.tenant_of(request.headers.get("authorization"))
+        except RefusedError as error:
+            if error.why is not WRONG_SCOPE:  # who may only read may look
+                return _refusal(JSON, error)
+        return Response(intake.sight.page(), headers={"content-type": CONTENT_TYPE})
+
+    return metrics
 
 
 def _clock(intake: Intake) -> Endpoint:

@@ -7,6 +7,7 @@ from collector.edge.access import Grant, tenant_of
 from collector.edge.refusal import FULL, MALFORMED, RefusedError
 from collector.edge.room import Room
 from collector.edge.services import Service, check
+from collector.edge.sight import Sight
 from collector.journal.commit import GroupCommit, JournalFullError
 from collector.journal.record import Record
 from collector.otlp_json import to_protobuf
@@ -27,6 +28,7 @@ class Intake:
     ) -> None:
         """`max_request_bytes` bounds one request after its compression is undone."""
         self.journal = journal
+        self.sight = Sight(journal, journal.folder, clock)
         self.clock = clock
         self.max_request_bytes = max_request_bytes
         self.room = Room(_REQUESTS_IN_MEMORY * max_request_bytes)
@@ -68,3 +70,4 @@ class Intake:
             await self.journal.append(record)
         except JournalFullError as error:
             raise RefusedError(FULL, str(error)) from None
+        self.sight.taken(service.signal, len(payload))

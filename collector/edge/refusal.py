@@ -25,6 +25,17 @@ WRONG_TYPE = Why(415, code_pb2.INVALID_ARGUMENT)
 FULL = Why(503, code_pb2.RESOURCE_EXHAUSTED, retry_s=2)
 
 
+_REASONS = {
+    MALFORMED: "malformed",
+    NO_TOKEN: "no_token",
+    WRONG_SCOPE: "wrong_scope",
+    TOO_SLOW: "too_slow",
+    TOO_LARGE: "too_large",
+    WRONG_TYPE: "wrong_type",
+    FULL: "full",
+}
+
+
 class RefusedError(Exception):
     """A request that was not taken. Its text goes back to the sender and never quotes what was sent."""
 
@@ -33,6 +44,11 @@ class RefusedError(Exception):
         super().__init__(message)
         self.why = why
         self.message = message
+
+
+def reason_of(error: RefusedError) -> str:
+    """Name the reason in one word, for counting."""
+    return _REASONS[error.why]
 
 
 def status_of(error: RefusedError) -> Message:

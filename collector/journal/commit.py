@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from collector.journal.progress import read_loaded
@@ -39,6 +39,8 @@ class GroupCommit:
 
     Attributes:
         durable: the block of the last commit, open or sealed.
+        max_bytes: what may lie on disk and wait to be written.
+        observe: called with the seconds that each commit took, from the journal's thread.
         decoded: the block up to which the decode process said that it is done, -1 before it said so.
     """
 
@@ -48,8 +50,10 @@ class GroupCommit:
         self.durable = self._sealed = writer.sequence - 1
         self.decoded = -1
         self._writer = writer
-        self._folder = folder
-        self._max_bytes = max_bytes
+        self.folder = folder
+        self.max_bytes = max_bytes
+        self.observe: Callable[[float], object] = _nobody
+        self._since_ns: dict[int, int] = {}
         self._clock = clock
         self._loop = asyncio.get_running_loop()
         self._grown = asyncio.Event()
@@ -74,7 +78,7 @@ class GroupCommit:
             JournalFullError: nothing was kept; the sender must be told to try again later.
         """
         size = len(record.payload)
-        if self._closing or self.used_bytes + size > self._max_bytes:
+        if self._closing or self.used_bytes + size > self.max_bytes:
             message = "the journal is full: the warehouse is not loading, or journal_max_mib is too small"
             raise JournalFullError(message)
         waiting = Waiting(record, self._loop.create_future())
@@ -97,6 +101,12 @@ class GroupCommit:
         """Return once the decode process has done all up to `sequence`."""
         while self.decoded < sequence:
             await self._moved.wait()
+
+    def waiting_since_ns(self, loaded: int) -> int | None:
+        """Tell when the oldest block above `loaded` was begun; none where nothing taken since the start waits."""
+        for sequence in [one for one in self._since_ns if one <= loaded]:
+            del self._since_ns[sequence]
+        return min(self._since_ns.values(), default=None)
 
     def tell_decoded(self, sequence: int) -> None:
         """Note how far the decode process has come."""
@@ -132,7 +142,7 @@ class GroupCommit:
 
     def _prune(self) -> None:
         try:
-            self._writer.prune(read_loaded(self._folder, self.name))
+            self._writer.prune(read_loaded(self.folder, self.name))
         except OSError as error:
             _LOG.warning("a loaded segment of the journal cannot be deleted: %s", error.strerror)
 
@@ -154,6 +164,7 @@ class GroupCommit:
         return bool(self._waiting or self._closing or (self._must_seal and self._writer.open_bytes))
 
     def _commit(self, group: list[Waiting]) -> None:
+        began_s = self._clock.monotonic_s()
         try:
             sequence = self._writer.commit([waiting.record for waiting in group])
         except Exception as error:  # noqa: BLE001 - whatever one commit meets, the thread must take the next
@@ -163,10 +174,12 @@ class GroupCommit:
             message = f"the journal cannot be written: {why}"
             self._loop.call_soon_threadsafe(self._fail, group, JournalFullError(message))
         else:
+            self.observe(self._clock.monotonic_s() - began_s)
             self._loop.call_soon_threadsafe(self._settle, group, sequence)
 
     def _settle(self, group: Sequence[Waiting], sequence: int) -> None:
         self.durable = sequence
+        self._since_ns.setdefault(sequence, group[0].record.received_ns)
         for waiting in group:
             if not waiting.done.done():
                 waiting.done.set_result(sequence)
@@ -179,6 +192,10 @@ class GroupCommit:
         for waiting in group:
             if not waiting.done.done():
                 waiting.done.set_exception(error)
+
+
+def _nobody(_: float) -> None:
+    """Observe nothing."""
 
 
 def _fire(event: asyncio.Event) -> asyncio.Event:
