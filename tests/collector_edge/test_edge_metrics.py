@@ -1,9 +1,8 @@
 """`/metrics`: what was taken and refused, how much the journal holds, how long the oldest waits."""
 
-import urllib.error
-import urllib.request
 from pathlib import Path
 
+import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
 from collector.decode.testing import make_request, make_span
@@ -17,12 +16,10 @@ P = "taximeter_collector_"
 
 def ask(edges: RunningEdges, path: str, body: bytes | None = None, **headers: str) -> tuple[int, str]:
     named = {"content-type": "application/x-protobuf", **headers}
-    request = urllib.request.Request(edges.http_url + path, body, named)
-    try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, ""
+    method = "GET" if body is None else "POST"
+    url = edges.http_url + path
+    answer = httpx.request(method, url, content=body, headers=named, timeout=10, trust_env=False)
+    return answer.status_code, answer.text
 
 
 def figures(edges: RunningEdges, **headers: str) -> dict[str, float]:
