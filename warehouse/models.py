@@ -68,6 +68,8 @@ LEDGER_MODELS: tuple[Model, ...] = (
     Model("gpu_placed", "temp"),
     Model("gpu_seen_before", "temp"),
     Model("gpu_paid_before", "temp"),
+    Model("engine_limits_before", "temp"),
+    Model("engine_limits", "whole"),
     Model("gpu_sightings", "temp"),
     Model("gpu_seen", "whole"),
     Model("deployment_use", "temp"),

@@ -30,7 +30,7 @@ def test_steps_pay_by_uncached_cached_and_answered_tokens(bench: Bench) -> None:
 
 
 def test_unknown_usage_weighs_as_the_median(bench: Bench) -> None:
-    """A step that tells no tokens weighs as the middle one of those that do, and one that is alone pays all."""
+    """A step that tells no tokens weighs as the middle one of those that do; alone it pays all."""
     steps = [_llm("a1", (100, 0, 0)), _llm("a2", (300, 0, 0)), _llm("a3", (300, 0, 0)), _llm("a4", None)]
     assert _paid(bench, steps) == {"a1": 1, "a2": 3, "a3": 3, "a4": 3}
     bench.empty()
