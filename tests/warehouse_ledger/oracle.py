@@ -283,7 +283,7 @@ class Oracle(Evidence):
             if cards:
                 self._share(fleet, cards, state, who, a, b)
 
-    def _by_weight(self, pool: str, flying: list["_Busy"], a: int) -> dict[tuple[str, str | None], Fraction]:
+    def _by_weight(self, pool: str, flying: list[Busy], a: int) -> dict[tuple[str, str | None], Fraction]:
         if self.world.weights == "equal":
             return {(s.step.name, None): Fraction(1, len(flying)) for s in flying}
         start = a // QUARTER * QUARTER
@@ -321,7 +321,7 @@ class Oracle(Evidence):
             self.books.claim_money[claim] += part * (b - a) * price
 
 
-def _work_per_s(flying: "_Busy") -> int | None:
+def _work_per_s(flying: Busy) -> int | None:
     if flying.step.tokens is None:
         return None
     whole, cached, output = flying.step.tokens
