@@ -119,6 +119,7 @@ class Warehouse(Section):
     sample_interval_s: float = Field(default=1.0, gt=0)
     busy_ratio: float = Field(default=0.05, ge=0, le=1)
     clock_tolerance_s: float = Field(default=0.2, ge=0)
+    weights: Literal["equal", "tokens"] = "equal"
 
 
 class Dashboard(Section):

@@ -92,6 +92,7 @@ def _set(cursor: DuckDBPyConnection, settings: Settings, now_ns: int) -> None:
             "sample_interval_ns": round(warehouse.sample_interval_s * NS_PER_S),
             "busy_ratio": warehouse.busy_ratio,
             "clock_tolerance_ns": round(warehouse.clock_tolerance_s * NS_PER_S),
+            "weights": warehouse.weights,
         },
     )
 
@@ -111,6 +112,7 @@ _THRESHOLDS = {
     "sample_interval_s",
     "busy_ratio",
     "clock_tolerance_s",
+    "weights",
 }
 
 

@@ -122,6 +122,7 @@ def _settings(world: World) -> Settings:
             "clock_tolerance_s": world.tolerance / 1e9,
             "released_after_s": world.released_after // 10**9,
             "busy_ratio": world.busy_ratio,
+            "weights": world.weights,
         },
     )
 
@@ -148,6 +149,9 @@ def _step(step: Step) -> dict[str, Any]:
         "is_leaf": True,
         "waits_for_person": step.person,
         "token_provenance": "unknown",
+        "input_tokens": step.tokens[0] if step.tokens else None,
+        "cache_read_tokens": step.tokens[1] if step.tokens else None,
+        "output_tokens": step.tokens[2] if step.tokens else None,
         "work_ns": step.work,
         "simulated": False,
     }

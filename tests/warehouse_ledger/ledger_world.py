@@ -65,6 +65,7 @@ class Step:
     work: int | None = None
     person: bool = False
     tool: str = "Bash"
+    tokens: tuple[int, int, int] | None = None  # input, of it cached, output
 
 
 @dataclass
@@ -79,6 +80,7 @@ class World:
     tolerance: int = S // 5
     released_after: int = QUARTER
     busy_ratio: float = 0.05
+    weights: str = "equal"
 
     def plus(self, other: "World") -> "World":
         """Two worlds that share no name, seen at once."""

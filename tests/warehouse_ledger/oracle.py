@@ -271,19 +271,27 @@ class Oracle(Evidence):
                 if r not in serving:
                     self.books.unplaced[a // QUARTER * QUARTER, fleet.name] += (b - a) * len(mine)
                 cards = groups[r or 0] if r in serving else []
-                who = {(s.step.name, None): Fraction(1, len(mine)) for s in mine}
+                who = self._by_weight(fleet.name, mine, a)
                 self._share(fleet, cards, "serving", who, a, b)
         else:
             cards = [card for r in serving for card in groups[r]]
             if not serving:
                 self.books.unplaced[a // QUARTER * QUARTER, fleet.name] += (b - a) * len(flying)
-            self._share(
-                fleet, cards, "serving", {(s.step.name, None): Fraction(1, len(flying)) for s in flying}, a, b
-            )
+            self._share(fleet, cards, "serving", self._by_weight(fleet.name, flying, a), a, b)
         for state, who in (("tool_wait", self._by_tool(tools)), ("between_steps", self._by_cause(others))):
             cards = [card for r, group in groups.items() if states[r] == state for card in group]
             if cards:
                 self._share(fleet, cards, state, who, a, b)
+
+    def _by_weight(self, pool: str, flying: list[Busy], a: int) -> dict[tuple[str, str | None], Fraction]:
+        if self.world.weights == "equal":
+            return {(s.step.name, None): Fraction(1, len(flying)) for s in flying}
+        start = a // QUARTER * QUARTER
+        near = [s for s in self.served[pool] if s.busy[0] < start + QUARTER and s.busy[1] > start]
+        known = sorted(work for s in near if (work := _work_per_s(s)) is not None)
+        usual = known[(len(known) - 1) // 2] if known else 1
+        weights = {s.step.name: _work_per_s(s) or usual for s in flying}
+        return {(name, None): Fraction(weight, sum(weights.values())) for name, weight in weights.items()}
 
     @staticmethod
     def _by_tool(tools: dict[str, list[str]]) -> dict[tuple[str, str | None], Fraction]:
@@ -311,6 +319,14 @@ class Oracle(Evidence):
             price = sum(self._price(card, a, b) or 0 for card in cards)
             self.books.claim_ns[claim] += part * (b - a) * len(cards)
             self.books.claim_money[claim] += part * (b - a) * price
+
+
+def _work_per_s(flying: Busy) -> int | None:
+    if flying.step.tokens is None:
+        return None
+    whole, cached, output = flying.step.tokens
+    work = 10 * (whole - cached) + cached + 40 * output
+    return max(1, min(10**9, work * 10**9 // (flying.busy[1] - flying.busy[0])))
 
 
 def _works(step: Step) -> Stretch | None:

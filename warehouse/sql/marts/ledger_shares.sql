@@ -1,7 +1,7 @@
 -- grain: piece of a step, or wait
--- inputs: ledger_loads, ledger_load_prices, ledger_named_shares
--- law: running sums per pool; what passes while it lasts is shared equally by those in flight, or by those that
--- wait alike. Shares are whole numbers of a millionth of a ns, and of a millionth of a USD per hour x thousandth
+-- inputs: ledger_loads, ledger_load_prices, ledger_named_shares, ledger_weights, ledger_weight_sums
+-- law: running sums per pool; what passes while it lasts is shared by those in flight, equally or (G a million times
+-- finer) by their weights, and equally by those that wait alike. Shares are whole numbers of a millionth of a ns, and of a millionth of a USD per hour x thousandth
 -- of a ns
 create or replace temp table ledger_shares as
 with passed as (
@@ -12,7 +12,11 @@ with passed as (
         loads.kind,
         loads.key,
         loads.sign,
-        case when unnamed > 0 and length_ns > 0 then length_ns::double / in_flight else 0 end as f_ns,
+        case
+            when unnamed > 0 and length_ns > 0
+                then coalesce(length_ns::double * 1e6 / sums.weight, length_ns::double / in_flight)
+            else 0
+        end as f_ns,
         case when for_tools > 0 and length_ns > 0 then length_ns::double / for_tools else 0 end as t_ns,
         case when otherwise > 0 and length_ns > 0 then length_ns::double / otherwise else 0 end as b_ns,
         prices.serving_gpus,
@@ -23,6 +27,12 @@ with passed as (
         prices.between_micro_usd
     from ledger_loads as loads
     left join ledger_load_prices as prices on prices.load = loads.load and loads.length_ns > 0
+    left join ledger_weight_sums as sums
+        on sums.quarter_ns = loads.quarter_ns
+        and sums.pool = loads.pool
+        and sums.turn = loads.turn
+        and sums.replica_number is null
+        and sums.weight > 0
 ),
 
 whole as (
@@ -64,12 +74,20 @@ clocks as (
 )
 
 select
-    kind,
-    key,
-    -sum(sign * coalesce(time_clock, 0)) as time_share,
-    -sum(sign * coalesce(money_clock, 0)) as money_share
-from clocks
-where kind in ('f', 't', 'b')
-group by kind, key
+    shares.kind,
+    shares.key,
+    case when weights.weight is null then time_share else time_share * weights.weight // 1000000 end as time_share,
+    case when weights.weight is null then money_share else money_share * weights.weight // 1000000 end as money_share
+from (
+    select
+        kind,
+        key,
+        -sum(sign * coalesce(time_clock, 0)) as time_share,
+        -sum(sign * coalesce(money_clock, 0)) as money_share
+    from clocks
+    where kind in ('f', 't', 'b')
+    group by kind, key
+) as shares
+left join ledger_weights as weights on shares.kind = 'f' and weights.piece = shares.key
 union all
 select 'n', piece, time_share, money_share from ledger_named_shares

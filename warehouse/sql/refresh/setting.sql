@@ -9,4 +9,5 @@ select
     $released_after_ns,
     $sample_interval_ns,
     $busy_ratio,
-    $clock_tolerance_ns
+    $clock_tolerance_ns,
+    $weights

@@ -6,5 +6,6 @@ create table setting (
     released_after_ns bigint not null,
     sample_interval_ns bigint not null,
     busy_ratio double not null,
-    clock_tolerance_ns bigint not null
+    clock_tolerance_ns bigint not null,
+    weights varchar -- how steps in flight share a GPU: equal, or tokens
 )
