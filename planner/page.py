@@ -17,7 +17,7 @@ from taximeter.units import count, duration, share, usd
 _COLOURS = dict(zip(STATES, ("#009E73", "#E69F00", "#D55E00", "#CC79A7", "#56B4E9", "#999999"), strict=True))
 _LINES_AT_MOST = 6
 _NAMES_AT_MOST = 3
-_FIELDS = 20
+_COLUMNS, _ROWS = 6, 12
 _PLAIN = {"displayModeBar": False, "responsive": True}
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem;color:#222}
@@ -70,7 +70,7 @@ def _front(done: Backtest) -> go.Figure:
             customdata=[r.outcome.policy for r in chosen],
             hovertemplate="%{customdata}: %{x:.2f} s, %{y:.2f}<extra></extra>",
             mode="markers+text",
-            textposition="middle right",
+            textposition="top right" if on_front else "bottom right",
             name=label,
             marker={
                 "size": 11,
@@ -104,13 +104,13 @@ def _list_names(names: list[str]) -> str:
 
 
 def _spot(result: Result, everyone: Sequence[Result]) -> tuple[int, int]:
-    """Tell in which field of a grid of twenty by twenty a point lies."""
+    """Tell in which field of a grid of twelve rows a point lies."""
     waits = [one.outcome.added_wait.p95 or 0.0 for one in everyone]
     hours = [one.outcome.billed_gpu_hours for one in everyone]
     outcome = result.outcome
     return (
-        round(_FIELDS * (outcome.added_wait.p95 or 0.0) / (max(waits) or 1.0)),
-        round(_FIELDS * outcome.billed_gpu_hours / (max(hours) or 1.0)),
+        round(_COLUMNS * (outcome.added_wait.p95 or 0.0) / (max(waits) or 1.0)),
+        round(_ROWS * outcome.billed_gpu_hours / (max(hours) or 1.0)),
     )
 
 
