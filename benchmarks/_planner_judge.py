@@ -311,11 +311,13 @@ def answer(rows: list[Row]) -> str:
     claimed = [row for row in rows if row.saving_by_second >= CLAIMED and row.keeps_slo]
     wide = [row for row in rows if row.saving_by_second >= CLAIMED and not row.keeps_slo]
     hourly_ones = [row for row in rows if row.saving_by_hour >= CLAIMED and row.keeps_slo]
-    told = (
-        f"Of {len(rows)} replays {len(claimed)} save at least {CLAIMED:.0%} and keep the SLO, {len(wide)}"
-        f" save as much and break it; billed by the hour, {len(hourly_ones)} save as much and keep it."
-    )
-    lines = [told, ""]
+    calm = [row for row in claimed if row.task_p95_s is not None and row.task_p95_s <= SLO.added_wait_s]
+    lines = [
+        f"- Of {len(rows)} replays {len(claimed)} save at least {CLAIMED:.0%} within the SLO by the second.",
+        f"- In {len(calm)} of these tasks end at most {SLO.added_wait_s:g} s later too (p95).",
+        f"- {len(wide)} others save as much and break the SLO.",
+        f"- Billed by the hour, {len(hourly_ones)} save as much within the SLO.",
+    ]
     for load in dict.fromkeys(row.load for row in rows):
         mine = [row for row in rows if row.load == load]
         kept = [row for row in mine if row.keeps_slo]

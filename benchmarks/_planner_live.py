@@ -75,15 +75,34 @@ class Replica:
         self.gone_s: float | None = None
         self.port = self.flying = 0
         self.is_open = False
+        self._places: list[Place] = []
         words = [str(word) for word in (LOAD_S, FIXED_S, TOKENS_PER_S)]
         self.process = subprocess.Popen(
             [sys.executable, str(REPLICA), *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
+    def open(self, port: int, now: float) -> list[Place]:
+        """Be ready, and give the places."""
+        self.port, self.ready_s, self.is_open = port, now, True
+        self._places = [Place(self) for _ in range(CONCURRENCY)]
+        return self._places
+
     def end(self, now: float) -> None:
-        """Let the process go."""
+        """Let the process go: it ends when its input does, or at once while it loads."""
         self.gone_s = now
-        self.process.communicate()
+        for place in self._places:
+            place.line.close()
+        if self.ready_s is None:
+            self.process.kill()
+        elif self.process.stdin:
+            self.process.stdin.close()
+
+    def reap(self) -> None:
+        """Wait until the process is gone, which nobody else should wait for."""
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe:
+                pipe.close()
 
 
 class Service:
@@ -99,6 +118,7 @@ class Service:
         self._lock = threading.RLock()
         self._in_system = self._arrived = self._finished = 0
         self._over = threading.Event()
+        self._starters: list[threading.Thread] = []
         self._asking = threading.Thread(target=self._ask_on)
 
     def now(self) -> float:
@@ -118,6 +138,10 @@ class Service:
         for replica in self.replicas:
             if replica.gone_s is None:
                 replica.end(end_s)
+        for starter in self._starters:
+            starter.join()
+        for replica in self.replicas:
+            replica.reap()
         return end_s
 
     def held_s(self) -> float:
@@ -201,7 +225,8 @@ class Service:
         for _ in range(target - len(ready) - len(starting)):
             replica = Replica(len(self.replicas), now)
             self.replicas.append(replica)
-            threading.Thread(target=self._start, args=(replica,)).start()
+            self._starters.append(threading.Thread(target=self._start, args=(replica,)))
+            self._starters[-1].start()
         too_many = max(len(ready) + len(starting) - target, 0)
         for replica in starting[::-1][:too_many]:
             replica.end(now)
@@ -217,8 +242,7 @@ class Service:
         with self._lock:
             if not line or replica.gone_s is not None:
                 return
-            replica.port, replica.ready_s, replica.is_open = int(line), self.now(), True
-            self._slots.extend(Place(replica) for _ in range(CONCURRENCY))
+            self._slots.extend(replica.open(int(line), self.now()))
             self._serve_queue()
 
 

@@ -1,13 +1,16 @@
 """The planner: a million steps under every policy, the same queue in SimPy, and where scale-to-zero pays.
 
 Run: `python -m benchmarks planner`. SimPy is compared with only where it is installed (MIT, on PyPI); the
-loads of the last part lie in the shared data. Its table and answer replace those in docs/planner.md.
+loads of the last part lie in the shared data. What the parts tell replaces what docs/planner.md told of them;
+`python -m benchmarks.planner speed live` runs two of them.
 """
 
 import importlib.util
 import resource
+import sys
 import time
 from collections import deque
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -27,17 +30,16 @@ from planner.testing import loops
 from planner.workload import Workload
 
 PAGE = Path(__file__).parents[1] / "docs/planner.md"
-BEGIN, END = "<!-- judged -->", "<!-- /judged -->"
 STEPS = 1_000_000
 COMPARED = 200_000
 FLEET = Fleet((Pool(concurrency=32, cold_start=ColdStart(Delay(30, 30))),))
 
 
-def speed() -> None:
+def speed() -> Iterator[str]:
     """Replay a million steps of closed loops over a day under every policy."""
     begun = time.process_time()
     load = loops(STEPS // 100, 50, 86_400.0)
-    print(f"{load.steps:,} steps made and joined in {time.process_time() - begun:.1f} CPU-s")
+    yield (f"{load.steps:,} steps made and joined in {time.process_time() - begun:.1f} CPU-s")
     case = Case(load, FLEET, look(load, FLEET, 3))
     for named in all_policies(case.facts).all():
         policy = make_policy(named, case.facts)
@@ -46,18 +48,18 @@ def speed() -> None:
         replayed = time.process_time() - begun
         outcome = measure(load, run, FLEET, policy.name, case.slo)
         measured = time.process_time() - begun - replayed
-        print(
+        yield (
             f"  {policy.name:22} {replayed:5.2f} CPU-s replayed, {measured:4.2f} measured, {run.asked:7,}"
             f" decisions, {outcome.gpu_hours:6.1f} GPU-h, wait p95 {outcome.wait.p95:.2f} s"
         )
-    print(f"  most memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MiB")
 
 
-def memory() -> None:
+def memory() -> Iterator[str]:
     """Replay growing loads in processes of their own: memory must grow with the steps and no faster."""
     with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as pool:
         grown = [pool.submit(_grown_mib, tasks).result() for tasks in (2_500, 5_000, 10_000)]
-    print("MiB for a quarter, a half and a whole million steps:", ", ".join(f"{mib:,.0f}" for mib in grown))
+    told = ", ".join(f"{mib:,.0f}" for mib in grown)
+    yield f"MiB for a quarter, a half and a whole million steps: {told}"
 
 
 def _grown_mib(tasks: int) -> float:
@@ -68,7 +70,7 @@ def _grown_mib(tasks: int) -> float:
     return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
 
 
-def live(length_s: float = 90.0) -> None:
+def live(length_s: float = 90.0) -> Iterator[str]:
     """Run a real service under two policies: fit on one load, and try the replay on another."""
     makers = {
         "queue_length": lambda: QueueLength(tick_s=0.5, down_after_s=3.0, max_replicas=12),
@@ -84,21 +86,20 @@ def live(length_s: float = 90.0) -> None:
         second = lively.Service(maker())
         second.run(tasks)
         trial = lively.try_out(second, tasks, fitted, maker)
-        print(
+        yield (
             f"live, {name}: {trial.calls:,} calls, {trial.cold_starts} cold starts;"
             f" replicas held {trial.held_s:.1f} s, predicted {trial.predicted_held_s:.1f} s"
             f" ({trial.held_error_ratio:.1%}); wait p95 {trial.wait_p95_s:.3f} s,"
             f" predicted {trial.predicted_wait_p95_s:.3f} s ({trial.wait_error_ratio:.1%});"
             f" fitted {fitted.fixed_s * 1e3:.1f} ms + {1 / fitted.token_s:.0f} tokens/s,"
-            f" cold start {fitted.cold_start.p50_s:.2f} s",
-            flush=True,
+            f" cold start {fitted.cold_start.p50_s:.2f} s"
         )
 
 
-def beside_simpy() -> None:
+def beside_simpy() -> Iterator[str]:
     """Replay the same loops under the same policy here and in a plain SimPy model."""
     if importlib.util.find_spec("simpy") is None:
-        print("SimPy is not installed: nothing to compare with")
+        yield ("SimPy is not installed: nothing to compare with")
         return
     load = loops(COMPARED // 100, 50, 20_000.0, seed=3)
     fleet = Fleet((Pool(concurrency=8, most=40, cold_start=ColdStart(Delay(30, 30))),))
@@ -109,14 +110,14 @@ def beside_simpy() -> None:
     begun = time.process_time()
     theirs_waits = Simpy(load, QueueLength(max_replicas=40), 8, 30.0).run()
     theirs = time.process_time() - begun
-    print(
+    yield (
         f"{load.steps:,} steps, queue_length: ours {ours:.2f} CPU-s,"
         f" SimPy {theirs:.2f} CPU-s ({theirs / ours:.1f} x)"
     )
     for share in (0.5, 0.95, 0.99):
         here, there = (sorted(values)[int(share * len(values))] for values in (waits, theirs_waits))
-        print(f"  wait p{share * 100:g}: {here:.3f} s and {there:.3f} s")
-    print(f"  mean wait: {sum(waits) / len(waits):.3f} s and {sum(theirs_waits) / len(theirs_waits):.3f} s")
+        yield (f"  wait p{share * 100:g}: {here:.3f} s and {there:.3f} s")
+    yield (f"  mean wait: {sum(waits) / len(waits):.3f} s and {sum(theirs_waits) / len(theirs_waits):.3f} s")
 
 
 class Simpy:
@@ -232,22 +233,41 @@ class Replica:
         self.number, self.flying, self.is_open = number, 0, True
 
 
-def judge() -> None:
-    """Write down where scale-to-zero pays on loads that others recorded."""
-    rows = []
-    for load in judging.loads():
-        mine = list(judging.judge(load))
-        print(judging.table(mine), flush=True)
-        rows += mine
-    told = f"{judging.answer(rows)}\n{judging.table(rows)}"
+def judge() -> Iterator[str]:
+    """Tell where scale-to-zero pays on loads that others recorded."""
+    rows = [row for load in judging.loads() for row in judging.judge(load)]
+    yield judging.answer(rows)
+    yield judging.table(rows)
+
+
+PARTS: dict[str, Callable[[], Iterator[str]]] = {
+    "speed": speed,
+    "memory": memory,
+    "simpy": beside_simpy,
+    "live": live,
+    "judged": judge,
+}
+
+
+def publish(part: str, text: str) -> None:
+    """Put a part's text between its marks on the page."""
     page = PAGE.read_text(encoding="utf-8")
-    before, _, rest = page.partition(BEGIN)
-    PAGE.write_text(before + BEGIN + "\n" + told + END + rest.partition(END)[2], encoding="utf-8")
+    before, begin, rest = page.partition(f"<!-- {part} -->\n")
+    _, end, after = rest.partition(f"<!-- /{part} -->")
+    if begin and end:
+        PAGE.write_text(before + begin + text + end + after, encoding="utf-8")
+
+
+def main() -> None:
+    """Run the parts that are named, or all, and write what they tell on the page."""
+    for part in sys.argv[1:] or PARTS:
+        lines = []
+        for line in PARTS[part]():
+            print(line, flush=True)
+            lines.append(line)
+        text = "\n".join(lines).strip() + "\n"
+        publish(part, text if part == "judged" else f"```\n{text}```\n")
 
 
 if __name__ == "__main__":
-    speed()
-    memory()
-    live()
-    beside_simpy()
-    judge()
+    main()

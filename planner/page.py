@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from plotly.io import to_html
 
 from planner import tables
-from planner.backtest import Backtest
+from planner.backtest import Backtest, Result
 from planner.states import STATES
 from taximeter.clock import to_datetime
 from taximeter.units import count, duration, share, usd
@@ -16,6 +16,9 @@ from taximeter.units import count, duration, share, usd
 # Okabe and Ito's colours, which readers who see few colours can tell apart.
 _COLOURS = dict(zip(STATES, ("#009E73", "#E69F00", "#D55E00", "#CC79A7", "#56B4E9", "#999999"), strict=True))
 _LINES_AT_MOST = 6
+_NAMES_AT_MOST = 3
+_COLUMNS, _ROWS = 6, 12
+_PLAIN = {"displayModeBar": False, "responsive": True}
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem;color:#222}
 table{border-collapse:collapse;width:100%;font-size:13px}th,td{padding:.3rem .5rem;text-align:right;
@@ -37,7 +40,9 @@ def write(done: Backtest, notes: Sequence[str]) -> str:
     )
     figures = [_front(done), _states(done), _lines(done)]
     drawn = [
-        to_html(figure, full_html=False, include_plotlyjs=number == 0, div_id=f"figure-{number}")
+        to_html(
+            figure, full_html=False, include_plotlyjs=number == 0, div_id=f"figure-{number}", config=_PLAIN
+        )
         for number, figure in enumerate(figures)
     ]
     told = "".join(f"<li>{escape(note)}</li>" for note in notes)
@@ -61,9 +66,11 @@ def _front(done: Backtest) -> go.Figure:
         figure.add_scatter(
             x=[r.outcome.added_wait.p95 for r in chosen],
             y=[float(r.outcome.cost_usd or 0) if priced else r.outcome.billed_gpu_hours for r in chosen],
-            text=[r.outcome.policy for r in chosen],
+            text=_labels(chosen, done.results),
+            customdata=[r.outcome.policy for r in chosen],
+            hovertemplate="%{customdata}: %{x:.2f} s, %{y:.2f}<extra></extra>",
             mode="markers+text",
-            textposition="top center",
+            textposition="top right" if on_front else "bottom right",
             name=label,
             marker={
                 "size": 11,
@@ -72,8 +79,39 @@ def _front(done: Backtest) -> go.Figure:
             },
         )
     limit = done.case.slo.added_wait_s
-    figure.add_vline(x=limit, line_dash="dot", annotation_text=f"SLO {limit:g} s")
+    figure.add_vline(
+        x=limit, line_dash="dot", annotation_text=f"SLO {limit:g} s", annotation_position="bottom right"
+    )
     return _calm(figure, "added wait of calls, p95 (s)", "cost (USD)" if priced else "billed GPU-hours", 420)
+
+
+def _labels(chosen: Sequence[Result], everyone: Sequence[Result]) -> list[str]:
+    """Name each point; of those that lie on one another the first carries the names of all."""
+    told: dict[tuple[int, int], list[str]] = {}
+    for result in everyone:
+        told.setdefault(_spot(result, everyone), []).append(result.outcome.policy)
+    labels = []
+    for result in chosen:
+        names = told[_spot(result, everyone)]
+        is_first = names[0] == result.outcome.policy
+        labels.append(_list_names(names) if is_first else "")
+    return labels
+
+
+def _list_names(names: list[str]) -> str:
+    shown = ", ".join(names[:_NAMES_AT_MOST])
+    return f"{shown} and {len(names) - _NAMES_AT_MOST} more" if len(names) > _NAMES_AT_MOST else shown
+
+
+def _spot(result: Result, everyone: Sequence[Result]) -> tuple[int, int]:
+    """Tell in which field of a grid of twelve rows a point lies."""
+    waits = [one.outcome.added_wait.p95 or 0.0 for one in everyone]
+    hours = [one.outcome.billed_gpu_hours for one in everyone]
+    outcome = result.outcome
+    return (
+        round(_COLUMNS * (outcome.added_wait.p95 or 0.0) / (max(waits) or 1.0)),
+        round(_ROWS * outcome.billed_gpu_hours / (max(hours) or 1.0)),
+    )
 
 
 def _states(done: Backtest) -> go.Figure:
@@ -115,7 +153,12 @@ def _lines(done: Backtest) -> go.Figure:
 
 
 def _calm(figure: go.Figure, x: str, y: str, height: int) -> go.Figure:
-    figure.update_layout(template="plotly_white", height=height, margin={"l": 10, "r": 10, "t": 10, "b": 10})
+    figure.update_layout(
+        template="plotly_white",
+        height=height,
+        margin={"l": 10, "r": 10, "t": 10, "b": 10},
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "traceorder": "normal"},
+    )
     figure.update_xaxes(title=x, automargin=True)
     figure.update_yaxes(title=y, automargin=True)
     return figure

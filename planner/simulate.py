@@ -94,7 +94,7 @@ class _Replay:
         load, heap, queue, replicas = self._load, self._heap, self._queue, self._replicas
         arrived, begun, ended, due, on = self._arrived, self._begun, self._ended, self._due, self._on
         gap_s, work_s, served, after, tokens = load.gap_s, load.work_s, load.served, load.after, load.tokens
-        left = list(load.before)
+        left, names, profile = list(load.before), load.profiles, load.profile
         state, flying, speed, slots = replicas.state, replicas.load, replicas.speed, replicas.slots
         busy_at, busy_by = replicas.busy_t.append, replicas.busy_by.append
         counts, area, latest, between = self._counts, self._area, self._latest, self._between
@@ -192,13 +192,12 @@ class _Replay:
                         instant = now + gap_s[later]
                         if served[later] or (between is not None and instant > now):
                             heappush(heap, (instant, 2 * later))
-                        elif between is None:
+                        else:
                             arrived[later] = begun[later] = instant
                             due[later] = finish = instant + work_s[later]
                             heappush(heap, (finish, 2 * later + 1))
-                        else:
-                            self._elsewhere(later, instant)
-                            heappush(heap, (due[later], 2 * later + 1))
+                            if between is not None:
+                                between[later] = (names[profile[later]], instant)
             else:
                 if step == next_first:
                     instant, next_first = next(firsts, (inf, -1))

@@ -156,14 +156,15 @@ class _Answers:
         return count >= self._exact.min_samples and count - self._over < within
 
     def _take(self, seen: Observation) -> None:
+        newest, place, limit, window = self._newest_s, self._place, self._up.limit, self._window
         new = []
         for sample in reversed(seen.finished_last):
-            if sample[0] <= self._newest_s:
+            if sample[0] <= newest:
                 break
-            new.append((sample[0], sample[self._place] > self._up.limit))
-        window = self._window
+            is_over = sample[place] > limit
+            self._over += is_over
+            new.append((sample[0], is_over))
         window.extend(reversed(new))
-        self._over += sum(is_over for _, is_over in new)
         self._newest_s = window[-1][0] if window else -inf
         begin = seen.seen_s - self._exact.window_s
         while window and window[0][0] <= begin:
