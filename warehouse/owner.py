@@ -68,6 +68,13 @@ def _explain(error: duckdb.Error, folder: DataFolder) -> TaximeterError:
         pid = server["pid"] if server else (held.group(1) if held else "unknown")
         where = f"; it answers at {server['url']}" if server else ""
         return BusyError(f"{folder.database} is held by process {pid}{where}")
+    if "WAL" in text:
+        log = f"{folder.database.name}.wal"
+        return TaximeterError(
+            f"{folder.database} cannot be opened: its log {log} is damaged. Copy {folder.root}, move {log} away and "
+            "start again: the warehouse goes on from its last checkpoint. What was loaded after it and lies in the "
+            "journal no more is missing; files can be imported again"
+        )
     return TaximeterError(f"{folder.database} cannot be opened: {text.splitlines()[0]}")
 
 

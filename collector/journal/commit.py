@@ -103,7 +103,7 @@ class GroupCommit:
             await self._moved.wait()
 
     def waiting_since_ns(self, loaded: int) -> int | None:
-        """Tell when the oldest block above `loaded` was begun; none where nothing taken since the start waits."""
+        """Tell when the oldest block above `loaded` was begun; none where nothing taken here waits."""
         for sequence in [one for one in self._since_ns if one <= loaded]:
             del self._since_ns[sequence]
         return min(self._since_ns.values(), default=None)
