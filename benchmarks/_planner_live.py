@@ -27,6 +27,7 @@ from planner.workload import Step, Workload
 REPLICA = Path(__file__).with_name("_planner_replica.py")
 LOAD_S, FIXED_S, TOKENS_PER_S = 1.0, 0.05, 400.0
 CONCURRENCY = 2
+TURN_S = 6.0
 
 
 class Task(NamedTuple):
@@ -37,11 +38,11 @@ class Task(NamedTuple):
 
 
 def plan(length_s: float, seed: int, busy_per_s: float = 3.0) -> list[Task]:
-    """Draw tasks that come in turns of fifteen busy and fifteen quiet seconds."""
+    """Draw tasks that come in turns of six busy and six quiet seconds: it is scale-ups that make waits."""
     random = Random(seed)
     found, now = [], 0.0
     while True:
-        rate = busy_per_s if int(now / 15) % 2 == 0 else busy_per_s / 8
+        rate = busy_per_s if int(now / TURN_S) % 2 == 0 else busy_per_s / 8
         now += random.expovariate(rate)
         if now > length_s:
             return found
@@ -80,6 +81,11 @@ class Replica:
         self.process = subprocess.Popen(
             [sys.executable, str(REPLICA), *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
+
+    @property
+    def serves_or_will(self) -> bool:
+        """Whether it takes calls, or starts to; one that finishes what it has does not."""
+        return self.is_open or (self.ready_s is None and self.gone_s is None)
 
     def open(self, port: int, now: float) -> list[Place]:
         """Be ready, and give the places."""
@@ -181,7 +187,7 @@ class Service:
                     return place
             turn: tuple[threading.Event, list[Place]] = (threading.Event(), [])
             self._queue.append(turn)
-            if self.policy.wakes_on_arrival and not any(one.gone_s is None for one in self.replicas):
+            if self.policy.wakes_on_arrival and not any(one.serves_or_will for one in self.replicas):
                 self._ask()
         turn[0].wait()
         return turn[1][0]
@@ -291,7 +297,12 @@ class Trial(NamedTuple):
     held_s: float
     predicted_held_s: float
     wait_p95_s: float
-    predicted_wait_p95_s: float
+    predicted_waits_p95_s: tuple[float, ...]  # of nine draws, in order
+
+    @property
+    def predicted_wait_p95_s(self) -> float:
+        """The median of the draws."""
+        return median(self.predicted_waits_p95_s)
 
     @property
     def held_error_ratio(self) -> float:
@@ -320,5 +331,5 @@ def try_out(service: Service, tasks: Sequence[Task], fitted: Fitted, maker: Call
         service.held_s(),
         median(outcome.gpu_hours for outcome in outcomes) * 3_600,
         measured.p95 or 0.0,
-        median(outcome.wait.p95 or 0.0 for outcome in outcomes),
+        tuple(sorted(outcome.wait.p95 or 0.0 for outcome in outcomes)),
     )

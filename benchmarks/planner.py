@@ -70,7 +70,7 @@ def _grown_mib(tasks: int) -> float:
     return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
 
 
-def live(length_s: float = 90.0) -> Iterator[str]:
+def live(length_s: float = 96.0) -> Iterator[str]:
     """Run a real service under two policies: fit on one load, and try the replay on another."""
     makers = {
         "queue_length": lambda: QueueLength(tick_s=0.5, down_after_s=3.0, max_replicas=12),
@@ -90,7 +90,8 @@ def live(length_s: float = 90.0) -> Iterator[str]:
             f"live, {name}: {trial.calls:,} calls, {trial.cold_starts} cold starts;"
             f" replicas held {trial.held_s:.1f} s, predicted {trial.predicted_held_s:.1f} s"
             f" ({trial.held_error_ratio:.1%}); wait p95 {trial.wait_p95_s:.3f} s,"
-            f" predicted {trial.predicted_wait_p95_s:.3f} s ({trial.wait_error_ratio:.1%});"
+            f" predicted {trial.predicted_wait_p95_s:.3f} s ({trial.wait_error_ratio:.1%};"
+            f" nine draws {trial.predicted_waits_p95_s[0]:.3f} to {trial.predicted_waits_p95_s[-1]:.3f} s);"
             f" fitted {fitted.fixed_s * 1e3:.1f} ms + {1 / fitted.token_s:.0f} tokens/s,"
             f" cold start {fitted.cold_start.p50_s:.2f} s"
         )
