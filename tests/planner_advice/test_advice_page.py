@@ -48,7 +48,7 @@ def test_the_page_shows_savings_ranges_evidence_and_confidence(page: AppTest) ->
     assert not page.exception
     assert {metric.label: metric.value for metric in page.metric} == {
         "Together a month": "$2,912.70",
-        "of what it all costs a month": "$6,000.00",
+        "of what model calls and cards cost": "$6,000.00",
         "Pieces of advice": "2",
     }
     table = html(page)

@@ -167,7 +167,7 @@ def test_schemas_that_may_be_needed_stay(columns: dict[str, Any], reason: str) -
     assert reason in reasons(found)
 
 
-def tasks(successes: int, failures: int, **columns: Any) -> list[Call]:
+def tasks(successes: int, failures: int, apart_s: float = 1_000.0, **columns: Any) -> list[Call]:
     """Successful tasks of 3 rounds, failed ones of 8."""
     made = []
     for number in range(successes + failures):
@@ -179,11 +179,11 @@ def tasks(successes: int, failures: int, **columns: Any) -> list[Call]:
                 "round": place + 1,
                 "task_rounds": rounds,
                 "task_s": rounds * 10.0,
-                "task_start_ns": call(0, number * 1_000.0).start_ns,
+                "task_start_ns": call(0, number * apart_s).start_ns,
                 "outcome": outcome,
                 **columns,
             }
-            made.append(call(number * 10 + place, number * 1_000 + place * 10, **told))
+            made.append(call(number * 10 + place, number * apart_s + place * 10, **told))
     return made
 
 
@@ -203,14 +203,17 @@ def test_success_by_status_alone_is_named_and_trusted_less() -> None:
     """Where nobody said anything, ok is a success that nobody checked; the advice says so."""
     calls = [
         one._replace(outcome=None, task_status="ok" if one.outcome == "success" else "error")
-        for one in tasks(20, 5)
+        for one in tasks(20, 5, 27_000.0)
     ]
 
     (one,) = advice(cap_loops.find(load(calls, days=8)))
 
     assert "nobody checked" in one.signal
     assert one.confidence == "medium"
-    assert advice(cap_loops.find(load(tasks(20, 5), days=8)))[0].confidence == "high"
+    assert advice(cap_loops.find(load(tasks(20, 5, 27_000.0), days=8)))[0].confidence == "high"
+    assert (
+        advice(cap_loops.find(load(tasks(20, 5), days=8)))[0].confidence == "medium"
+    )  # a day of it is recorded
 
 
 def test_too_few_successes_tell_no_cap() -> None:
