@@ -233,7 +233,7 @@ def test_the_sizing_command_prints_a_table(day: Store) -> None:
 
 
 def test_only_repeats_that_a_cache_could_have_answered_count(tmp_path: Path) -> None:
-    """Read twice in a row is a repeat; read again after something was written, or with another result, is not."""
+    """Read twice in a row is a repeat; after a write, or with another result, it is not."""
 
     def read(name: str, at: float, arguments: str, result: str, *, pure: bool | None = True) -> Row:
         hashes = {"args_hash": arguments, "result_hash": result, "tool_read_only": pure}
