@@ -216,6 +216,13 @@ def test_success_by_status_alone_is_named_and_trusted_less() -> None:
     )  # a day of it is recorded
 
 
+def test_a_task_of_which_nobody_knows_whether_it_succeeded_is_not_cut() -> None:
+    """Where others were judged, a long task that nobody judged may have been a success: nothing is saved."""
+    calls = [one._replace(outcome=one.outcome if one.outcome == "success" else None) for one in tasks(20, 5)]
+
+    assert advice(cap_loops.find(load(calls))) == []
+
+
 def test_too_few_successes_tell_no_cap() -> None:
     """Nineteen successes are not enough; the reason names the signal and the number."""
     found = list(cap_loops.find(load(tasks(19, 5))))
@@ -246,6 +253,10 @@ def test_compressing_context_is_a_range_and_says_what_it_assumes() -> None:
     limit = 6_000  # the largest prompt of most threads
     beyond = sum(max((c.input or 0) - limit, 0) for c in calls)
     assert one.saving.high == beyond * Decimal("0.00001")
+    fresh = [*calls, call(9_999, 0.0, task_id="task16", thread="main", input=50_000, resent=0, output=0)]
+    assert (
+        advice(compress_context.find(load(fresh, days=2)))[0].saving.high == one.saving.high
+    )  # new, not resent
     assert one.saving.low < one.saving.high <= one.cost_usd
     assert one.confidence == "low"
     assert one.remedy.recall is None

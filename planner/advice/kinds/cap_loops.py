@@ -100,7 +100,7 @@ def _against_length(
         yield Refusal(KIND, _title(kind), reason, coverage_ratio=known)
         return
     cap = limits([task.rounds for task in good], [task.seconds for task in good])
-    bad = {task.task_id for task in judged.tasks if not task.succeeded}
+    bad = {task.task_id for task in judged.tasks if task.succeeded is False}
     cut = [call for call in calls if call.task_id in bad and cap.cuts(call)]
     saved = total(cut)
     if saved <= 0:
