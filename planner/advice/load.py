@@ -129,9 +129,8 @@ def read_load(
         TaximeterError: the warehouse does not answer, or an instant cannot be read.
     """
     until_ns = parse_instant("until", until, now_ns) if until else _settled(reports, now_ns)
-    until_ns -= (
-        until_ns % QUARTER_NS
-    )  # GPU money is kept by the quarter-hour: all figures speak of the same time
+    # GPU money is kept by the quarter-hour: all figures speak of the same time.
+    until_ns -= until_ns % QUARTER_NS
     since_ns = -(-parse_instant("since", since or LOOK_BACK, now_ns) // QUARTER_NS) * QUARTER_NS
     span = {"since": since_ns, "until": until_ns}
     calls = read_calls(reports.report("recommendations_calls", **span))

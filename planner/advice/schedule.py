@@ -56,7 +56,7 @@ def _edges(case: Case) -> list[tuple[float, int]]:
 
 
 def _hours(horizon_s: float) -> list[float]:
-    return [number * _HOUR_S for number in range(int(horizon_s // _HOUR_S) + 1)]
+    return [number * _HOUR_S for number in range(ceil(horizon_s / _HOUR_S))]
 
 
 def _touched(begin: float, end: float) -> list[float]:

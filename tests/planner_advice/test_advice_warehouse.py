@@ -189,6 +189,8 @@ def test_sizing_reads_the_same_recording(day: Store) -> None:
     load = read_load(day, day.settings, now_ns=NOW_NS)
     rows = {(row["topic"], row["figure"]): row for row in size_table(load).to_pylist()}
 
+    assert load.window.until_ns % (900 * NS_PER_S) == 0
+    assert NOW_NS - 1_800 * NS_PER_S < load.window.until_ns <= NOW_NS - 900 * NS_PER_S
     assert rows["burst", "cards_peak"]["value"] == 1
     assert rows["burst", "replicas_held"]["value"] == 3
     assert rows["turns", "rounds_p50"]["value"] == 4
