@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from datetime import UTC
+from shlex import quote
 
 import streamlit as st
 
@@ -121,12 +122,13 @@ def evidence_link(row: Row) -> str:
 
 
 def evidence_command(row: Row) -> str:
-    """Write the command that answers exactly these rows."""
+    """Write the command that answers exactly these rows; names come from traces and are quoted."""
     params = json.loads(row["evidence_params"] or "{}")
     words = ["taximeter report", str(row["evidence_report"])]
     for name, value in sorted(params.items()):
         if value is not None:
-            words.append(f"--{name} {value}" if name in {"since", "until"} else f"-p '{name}={value}'")
+            is_own = name in {"since", "until"}
+            words.append(f"--{name} {value}" if is_own else f"-p {quote(f'{name}={value}')}")
     return " ".join(words)
 
 

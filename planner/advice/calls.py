@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 _UNIT = Decimal("1e-12")
+_ROWS_AT_ONCE = 10_000  # rows as dicts take much memory
 _INSTANTS = ("task_started_at", "started_at", "ended_at")
 
 
@@ -78,7 +79,7 @@ def read_calls(table: pa.Table) -> tuple[Call, ...]:
     for name in _INSTANTS:
         place = table.column_names.index(name)
         table = table.set_column(place, name, table.column(name).cast(pa.timestamp("us")).cast(pa.int64()))
-    return tuple(_call(row) for row in table.to_pylist())
+    return tuple(_call(row) for batch in table.to_batches(_ROWS_AT_ONCE) for row in batch.to_pylist())
 
 
 def _call(row: dict[str, Any]) -> Call:

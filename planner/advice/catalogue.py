@@ -45,9 +45,9 @@ KINDS: dict[str, Finder] = {
 def find_all(load: Load) -> list[Found]:
     """Find all advice in a load, and every reason against one."""
     least_s = rule("least", "window_s")
-    if load.window.seconds < least_s:
+    if load.recorded_s < least_s:
         reason = (
-            f"only {duration(load.window.seconds)} are recorded and settled; a month is not told from less"
+            f"only {duration(load.recorded_s)} are recorded and settled; a month is not told from less"
             " than"
             f" {duration(least_s)}"
         )

@@ -63,7 +63,9 @@ def advise(
         for note in one.notes:
             tell(f"{one.name}: {note}")
     table = run(load, now_ns)
-    if save:
+    if save and url and not settings.data.exists():
+        tell(f"not kept: {url} has another data folder; run this where its settings are to keep the advice")
+    elif save:
         send(DataFolder(settings.data).make(), f"advice{run_id(load, now_ns)}", table)
     if manifests is not None:
         for file in write_manifests(table, manifests):

@@ -151,7 +151,7 @@ def tell(
         calibration_error_ratio=error,
         confidence=confidence(
             is_replayed=True,
-            window_s=load.window.seconds,
+            window_s=load.recorded_s,
             coverage_ratio=deployment.coverage_ratio,
             calibration_error_ratio=error,
             is_measured=not notes,

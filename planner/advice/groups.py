@@ -44,7 +44,7 @@ class Group(NamedTuple):
         """Judge advice about it."""
         return confidence(
             is_replayed=is_replayed,
-            window_s=load.window.seconds,
+            window_s=load.recorded_s,
             coverage_ratio=self.coverage_ratio,
             is_measured=is_measured,
         )

@@ -20,6 +20,7 @@ from warehouse.parameters import parse_instant
 from warehouse.prices.rows import GpuPrice
 
 LOOK_BACK = "7d"
+QUARTER_NS = 900 * NS_PER_S
 _MEASURED_STARTS = 3
 
 
@@ -50,8 +51,8 @@ class Window(NamedTuple):
         return scaled.quantize(Decimal("1e-12"))
 
     def params(self, **more: Any) -> dict[str, Any]:
-        """Give the filter of a report that opens rows of the window."""
-        return {"since": self.from_ns, "until": self.until_ns, **more}
+        """Give the filter of a report that opens rows of the window, from the start of a quarter-hour."""
+        return {"since": self.from_ns - self.from_ns % QUARTER_NS, "until": self.until_ns, **more}
 
 
 class Deployment(NamedTuple):
@@ -98,6 +99,14 @@ class Load:
         return any(call.simulated for call in self.calls) or any(row.get("simulated") for row in rows)
 
     @cached_property
+    def recorded_s(self) -> float:
+        """How long the recording goes on in the window: to its last call or the last time a card was held."""
+        ends = [call.end_ns for call in self.calls] + [instant_ns(row["until_at"]) for row in self.gpus]
+        ends += [instant_ns(one.row["until_at"]) for one in self.deployments if "until_at" in one.row]
+        last_ns = min(max(ends, default=self.window.from_ns), self.window.until_ns)
+        return (last_ns - self.window.from_ns) / NS_PER_S
+
+    @cached_property
     def token_cost_usd(self) -> Decimal:
         """What the calls cost that are paid by tokens, of what is known."""
         return sum((call.cost_usd for call in self.calls if call.cost_usd is not None), Decimal(0))
@@ -120,7 +129,9 @@ def read_load(
         TaximeterError: the warehouse does not answer, or an instant cannot be read.
     """
     until_ns = parse_instant("until", until, now_ns) if until else _settled(reports, now_ns)
-    since_ns = parse_instant("since", since or LOOK_BACK, now_ns)
+    # GPU money is kept by the quarter-hour: all figures speak of the same time.
+    until_ns -= until_ns % QUARTER_NS
+    since_ns = -(-parse_instant("since", since or LOOK_BACK, now_ns) // QUARTER_NS) * QUARTER_NS
     span = {"since": since_ns, "until": until_ns}
     calls = read_calls(reports.report("recommendations_calls", **span))
     gpus = tuple(reports.report("recommendations_gpus", **span).to_pylist())
@@ -169,7 +180,8 @@ def _deployments(
             reason = f"{needs[name]['open_tasks']} of its tasks are still open, so its load is not settled"
             found.append(Deployment(name, row, reason=reason))
             continue
-        wanted = Wanted(name, str(window.from_ns), str(window.until_ns), concurrency=terms.concurrency)
+        since, until = str(span["since"]), str(span["until"])
+        wanted = Wanted(name, since, until, concurrency=terms.concurrency)
         block, said = _block(terms, starts.get(name))
         try:
             case, notes = read_case(reports, settings, wanted, block)

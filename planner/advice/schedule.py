@@ -12,16 +12,18 @@ WEEK_H = 168
 _HOUR_S = 3_600.0
 
 
-def needed_by_hour(case: Case, zone: str) -> dict[int, int]:
+def needed_by_hour(case: Case, zone: str, fitted_s: float | None = None) -> dict[int, int]:
     """Tell the most replicas that calls took at once in each hour of the week (0 is Monday 00:00 in `zone`).
 
-    Hours that the recording does not hold are left out; an hour without a call needs none.
+    Hours that the recording does not hold are left out; an hour without a call needs none. With `fitted_s`
+    only its first so many seconds are looked at.
     """
+    until_s = case.workload.horizon_s if fitted_s is None else fitted_s
     load, wall = case.workload, ZoneInfo(zone)
     places = case.fleet.pools[0].concurrency
-    found = dict.fromkeys((_hour(load.start_ns, second, wall) for second in _hours(load.horizon_s)), 0)
+    found = dict.fromkeys((_hour(load.start_ns, second, wall) for second in _hours(until_s)), 0)
     flying = 0
-    edges = sorted(_edges(case))
+    edges = [edge for edge in sorted(_edges(case)) if edge[0] <= until_s]
     for place, (instant, change) in enumerate(edges):
         flying += change
         until = edges[place + 1][0] if place + 1 < len(edges) else instant
@@ -54,7 +56,7 @@ def _edges(case: Case) -> list[tuple[float, int]]:
 
 
 def _hours(horizon_s: float) -> list[float]:
-    return [number * _HOUR_S for number in range(int(horizon_s // _HOUR_S) + 1)]
+    return [number * _HOUR_S for number in range(ceil(horizon_s / _HOUR_S))]
 
 
 def _touched(begin: float, end: float) -> list[float]:

@@ -97,6 +97,7 @@ def gpu(name: str = "h/GPU-1/b", **columns: Any) -> dict[str, Any]:
         "gpu_name": "CARD",
         "sku": "CARD",
         "deployment": None,
+        "until_at": to_datetime(START_NS + DAY_S * NS_PER_S),
         "held_s": float(DAY_S),
         "used_s": 0.0,
         "idle_s": float(DAY_S),

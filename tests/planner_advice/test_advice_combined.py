@@ -10,11 +10,12 @@ from planner.advice.calls import recost, total
 from planner.advice.catalogue import KINDS, find_all
 from planner.advice.combine import combine
 from planner.advice.found import Advice, Evidence, Plan, Refusal, Remedy, Saving
-from planner.advice.testing import CHEAP, RATES, call, deployment, gpu, load
+from planner.advice.testing import CHEAP, RATES, START_NS, call, deployment, gpu, load
 from planner.fleet import ColdStart, Delay, Fleet, Pool
 from planner.policies.fixed import FixedCount
 from planner.testing import made
 from planner.workload import Step
+from taximeter.clock import NS_PER_S, to_datetime
 
 POOL = Pool(usd_per_replica_hour=Decimal(1), cold_start=ColdStart(Delay(1.0, 1.0)))
 FLEET = Fleet((POOL,))
@@ -99,7 +100,8 @@ def test_a_released_card_of_a_planned_deployment_counts_once() -> None:
 
 def test_nothing_is_said_of_a_month_from_less_than_a_day() -> None:
     """From an hour no kind says anything but that."""
-    found = find_all(load([call(n) for n in range(100)], days=1 / 24, gpus=(gpu(),)))
+    short = gpu(until_at=to_datetime(START_NS + 3_600 * NS_PER_S))
+    found = find_all(load([call(n) for n in range(100)], gpus=(short,)))
 
     assert len(found) == len(KINDS)
     assert all(isinstance(one, Refusal) and "only 1.0 h are recorded" in one.reason for one in found)
@@ -155,12 +157,12 @@ def test_together_never_saves_more_than_it_cost(calls: list[tuple[Any, ...]]) ->
         )
         for n, (task, agent, model, size, output, read, schema, bucket, outcome) in enumerate(calls)
     ]
-    recorded = load(made_calls)
+    recorded = load(made_calls, gpus=(gpu(used_s=1.0),))  # a card that was held makes it a day
 
     found = [one for one in find_all(recorded) if isinstance(one, Advice)]
     together = combine(recorded, found)
 
-    assert 0 <= together.saving_usd <= together.cost_usd == total(made_calls)
+    assert 0 <= together.saving_usd <= total(made_calls) < together.cost_usd == total(made_calls) + 24
     for one in found:
         assert one.saving.sure <= one.saving.most <= one.cost_usd <= together.cost_usd
         if one.saving.is_replayed:

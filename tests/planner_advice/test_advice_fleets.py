@@ -92,6 +92,27 @@ def test_by_the_hour_of_the_week_each_hour_holds_what_it_needed() -> None:
     assert one.confidence in {"high", "medium"}
 
 
+def test_hours_need_whole_replicas_of_the_places_they_have() -> None:
+    """Three calls at once with two places a replica need two; hours that were not looked at are left out."""
+    case = deployment(hourly(range(24), 600, 3), fleet(concurrency=2), replicas=3).case
+    assert case is not None
+
+    assert set(needed_by_hour(case, "UTC").values()) == {2}
+    assert sorted(needed_by_hour(case, "UTC", 3_000.0)) == [24]
+
+
+def test_a_schedule_of_two_weeks_is_read_off_the_first_and_replayed_on_both() -> None:
+    """Calls that only the second week has must wait: then hours are no safe ground, and it says so."""
+    busy = [day * 24 + 9 for day in range(7, 14)]
+    starts = [h * 3_600 + 600 + 0.001 * n for h in busy for n in range(3)]
+    steady = [day * 86_400 + 600.0 for day in range(14)]
+    own = deployment(calls(*starts, *steady, took_s=1_500.0), fleet(), replicas=3, days=14.0)
+
+    found = list(scale_down.find(of(own, days=14.0)))
+
+    assert all("hour of the week" not in one.sentence for one in advice(found))
+
+
 def test_a_schedule_starts_replicas_before_the_hour_that_needs_them() -> None:
     """Ten minutes before nine with a lead of fifteen the nine o'clock number is asked for."""
     policy = HourOfWeek(

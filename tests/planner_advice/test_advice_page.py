@@ -1,5 +1,7 @@
 """The page of advice, through Streamlit's own script runner."""
 
+import json
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.source import Source, ask
 from dashboard.testing import empty, warehouse
 from dashboard.testing_day import canned
+from dashboard.views.advice import evidence_command
 
 APP = Path(__file__).parents[2] / "dashboard" / "app.py"
 
@@ -48,7 +51,7 @@ def test_the_page_shows_savings_ranges_evidence_and_confidence(page: AppTest) ->
     assert not page.exception
     assert {metric.label: metric.value for metric in page.metric} == {
         "Together a month": "$2,912.70",
-        "of what it all costs a month": "$6,000.00",
+        "of what model calls and cards cost": "$6,000.00",
         "Pieces of advice": "2",
     }
     table = html(page)
@@ -67,7 +70,9 @@ def test_evidence_opens_the_page_that_shows_its_rows_over_the_time_of_the_advice
     week = "since=2026-11-23T09%3A00Z&until=2026-11-30T09%3A00Z"
     assert f'href="gpus?{week}&deployment=qwen-coder"' in table
     assert f'href="tasks?{week}"' in table
-    assert "taximeter report gpu_ledger -p 'deployment=qwen-coder' --since 1 --until 2" in words(page)
+    assert "taximeter report gpu_ledger -p deployment=qwen-coder --since 1 --until 2" in words(page)
+    evil = {"evidence_report": "tasks", "evidence_params": json.dumps({"agent": "'; rm -rf /"})}
+    assert shlex.split(evidence_command(evil)) == ["taximeter", "report", "tasks", "-p", "agent='; rm -rf /"]
 
 
 def test_reasons_manifests_and_followed_advice_are_there(page: AppTest) -> None:

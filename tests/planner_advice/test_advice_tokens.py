@@ -167,7 +167,7 @@ def test_schemas_that_may_be_needed_stay(columns: dict[str, Any], reason: str) -
     assert reason in reasons(found)
 
 
-def tasks(successes: int, failures: int, **columns: Any) -> list[Call]:
+def tasks(successes: int, failures: int, apart_s: float = 1_000.0, **columns: Any) -> list[Call]:
     """Successful tasks of 3 rounds, failed ones of 8."""
     made = []
     for number in range(successes + failures):
@@ -179,11 +179,11 @@ def tasks(successes: int, failures: int, **columns: Any) -> list[Call]:
                 "round": place + 1,
                 "task_rounds": rounds,
                 "task_s": rounds * 10.0,
-                "task_start_ns": call(0, number * 1_000.0).start_ns,
+                "task_start_ns": call(0, number * apart_s).start_ns,
                 "outcome": outcome,
                 **columns,
             }
-            made.append(call(number * 10 + place, number * 1_000 + place * 10, **told))
+            made.append(call(number * 10 + place, number * apart_s + place * 10, **told))
     return made
 
 
@@ -203,14 +203,24 @@ def test_success_by_status_alone_is_named_and_trusted_less() -> None:
     """Where nobody said anything, ok is a success that nobody checked; the advice says so."""
     calls = [
         one._replace(outcome=None, task_status="ok" if one.outcome == "success" else "error")
-        for one in tasks(20, 5)
+        for one in tasks(20, 5, 27_000.0)
     ]
 
     (one,) = advice(cap_loops.find(load(calls, days=8)))
 
     assert "nobody checked" in one.signal
     assert one.confidence == "medium"
-    assert advice(cap_loops.find(load(tasks(20, 5), days=8)))[0].confidence == "high"
+    assert advice(cap_loops.find(load(tasks(20, 5, 27_000.0), days=8)))[0].confidence == "high"
+    assert (
+        advice(cap_loops.find(load(tasks(20, 5), days=8)))[0].confidence == "medium"
+    )  # a day of it is recorded
+
+
+def test_a_task_of_which_nobody_knows_whether_it_succeeded_is_not_cut() -> None:
+    """Where others were judged, a long task that nobody judged may have been a success: nothing is saved."""
+    calls = [one._replace(outcome=one.outcome if one.outcome == "success" else None) for one in tasks(20, 5)]
+
+    assert advice(cap_loops.find(load(calls))) == []
 
 
 def test_too_few_successes_tell_no_cap() -> None:
@@ -243,6 +253,10 @@ def test_compressing_context_is_a_range_and_says_what_it_assumes() -> None:
     limit = 6_000  # the largest prompt of most threads
     beyond = sum(max((c.input or 0) - limit, 0) for c in calls)
     assert one.saving.high == beyond * Decimal("0.00001")
+    fresh = [*calls, call(9_999, 0.0, task_id="task16", thread="main", input=50_000, resent=0, output=0)]
+    assert (
+        advice(compress_context.find(load(fresh, days=2)))[0].saving.high == one.saving.high
+    )  # new, not resent
     assert one.saving.low < one.saving.high <= one.cost_usd
     assert one.confidence == "low"
     assert one.remedy.recall is None

@@ -137,7 +137,7 @@ def test_followed_advice_is_compared_with_what_happened_after(tmp_path: Path) ->
                 send(warehouse.folder, f"followed{row['kind']}", followed_row(row, NOW_NS))
         warehouse.load_inbox()
         early = warehouse.report("recommendations_followed").to_pylist()
-        recorded(warehouse, range(25, 25 + 72), cache_read_tokens=3_000)
+        recorded(warehouse, range(25, 25 + 30), cache_read_tokens=3_000)
         later = {row["kind"]: row for row in warehouse.report("recommendations_followed").to_pylist()}
 
     assert {(row["saved_usd_month"], row["why_not"]) for row in early} == {
@@ -145,8 +145,11 @@ def test_followed_advice_is_compared_with_what_happened_after(tmp_path: Path) ->
     }
     cached = later["prompt_cache"]
     assert cached["why_not"] is None
-    # Two calls a task, 3,000 tokens of each at $1.25 instead of $2.50 a million: $0.0075 a task, 24 a day.
-    assert cached["saved_per_task_usd_month"] == pytest.approx(Decimal("0.0075") * 730, rel=Decimal("0.03"))
+    # Two calls a task, 3,000 tokens of each at $1.25 instead of $2.50 a million: $0.0075 a task.
+    tasks = Decimal(str(cached["tasks_per_day_after"])) * 730 / 24
+    assert cached["saved_per_task_usd_month"] == pytest.approx(
+        Decimal("0.0075") * tasks, rel=Decimal("0.001")
+    )
     assert cached["tasks_per_day_after"] == pytest.approx(24, rel=0.05)
     assert cached["predicted_usd_month"] == pytest.approx(Decimal("0.005") * 730, rel=Decimal("0.03"))
     assert later["scale_down"]["predicted_usd_month"] == pytest.approx(Decimal(1_460), rel=Decimal("0.01"))
@@ -186,6 +189,8 @@ def test_sizing_reads_the_same_recording(day: Store) -> None:
     load = read_load(day, day.settings, now_ns=NOW_NS)
     rows = {(row["topic"], row["figure"]): row for row in size_table(load).to_pylist()}
 
+    assert load.window.until_ns % (900 * NS_PER_S) == 0
+    assert NOW_NS - 1_800 * NS_PER_S < load.window.until_ns <= NOW_NS - 900 * NS_PER_S
     assert rows["burst", "cards_peak"]["value"] == 1
     assert rows["burst", "replicas_held"]["value"] == 3
     assert rows["turns", "rounds_p50"]["value"] == 4
@@ -252,10 +257,37 @@ def test_only_repeats_that_a_cache_could_have_answered_count(tmp_path: Path) -> 
         warehouse.refresh(NOW_NS)
         found = {row["tool_name"]: row for row in warehouse.report("recommendations_tools").to_pylist()}
 
-    assert (found["read"]["extra_calls"], found["read"]["extra_s"], found["read"]["is_read_only"]) == (
-        1,
-        2,
-        True,
-    )
+    once = found["read"]
+    assert (once["extra_calls"], once["extra_s"], once["is_read_only"]) == (1, 2, True)
     assert found["edit"]["is_read_only"] is False
     assert "look" not in found
+
+
+def test_a_released_card_saves_what_it_cost_and_an_unknown_card_nothing(tmp_path: Path) -> None:
+    """Two forgotten cards of $1 an hour; one is let go, and what it cost a day is what is saved."""
+    day_ns = DAY_S * NS_PER_S
+
+    def with_cards(hours: float | None) -> Settings:
+        end = None if hours is None else to_datetime(START_NS + round(hours * HOUR_S) * NS_PER_S)
+        told = {"sku": "CARD", "count": 1, "usd_per_gpu_hour": Decimal(1), "price_source": "contract"}
+        held = Hold.model_validate({"from": to_datetime(START_NS), "to": end})
+        return Settings(data=tmp_path, deployments=[Deployment(name="old", gpus=Gpus(**told, held=[held]))])
+
+    with store(tmp_path, with_cards(None)) as warehouse:
+        warehouse.load(spans(*in_trace("1" * 32, [agent("root", 0, 9), llm("a", 1, 5, parent="root")])))
+        warehouse.refresh(NOW_NS)
+        load = read_load(warehouse, warehouse.settings, now_ns=NOW_NS)
+        send(warehouse.folder, "advice1", desk.run(load, NOW_NS))
+        warehouse.load_inbox()
+        (row,) = warehouse.report("recommendations", kind="release_gpu", verdict="advice").to_pylist()
+        send(warehouse.folder, "followed1", followed_row(row, NOW_NS))
+        warehouse.load_inbox()
+    with store(tmp_path, with_cards((NOW_NS - START_NS) / NS_PER_S / HOUR_S)) as warehouse:
+        warehouse.load(spans(*in_trace("2" * 32, [llm("b", 2 * DAY_S, 2 * DAY_S + 5)])))
+        warehouse.refresh(NOW_NS + 2 * day_ns)
+        (later,) = warehouse.report("recommendations_followed").to_pylist()
+
+    assert row["saving_usd_month"] == pytest.approx(Decimal(730), rel=Decimal("0.001"))
+    assert later["usd_per_day_before"] == pytest.approx(Decimal(24), rel=Decimal("0.001"))
+    assert later["usd_per_day_after"] == 0
+    assert later["saved_usd_month"] == pytest.approx(Decimal(730), rel=Decimal("0.01"))

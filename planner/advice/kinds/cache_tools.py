@@ -54,5 +54,5 @@ def find(load: Load) -> Iterator[Found]:
                 ),
                 evidence=Evidence("duplicate_tools", load.window.params(), row["extra_calls"]),
                 signal="equal hashes of arguments and results, marked read-only, nothing written between",
-                confidence=confidence(is_replayed=False, window_s=load.window.seconds, coverage_ratio=None),
+                confidence=confidence(is_replayed=False, window_s=load.recorded_s, coverage_ratio=None),
             )

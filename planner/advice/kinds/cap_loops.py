@@ -83,7 +83,7 @@ def _against_loops(kind: str | None, calls: list[Call], known: float, load: Load
         remedy=Remedy(recall=lambda now: [one for one in now if (one.task_id, one.step_id) not in steps]),
         agent=kind,
         coverage_ratio=known,
-        confidence=confidence(is_replayed=True, window_s=load.window.seconds, coverage_ratio=known),
+        confidence=confidence(is_replayed=True, window_s=load.recorded_s, coverage_ratio=known),
         price_source=_sources(repeated),
     )
 
@@ -100,7 +100,7 @@ def _against_length(
         yield Refusal(KIND, _title(kind), reason, coverage_ratio=known)
         return
     cap = limits([task.rounds for task in good], [task.seconds for task in good])
-    bad = {task.task_id for task in judged.tasks if not task.succeeded}
+    bad = {task.task_id for task in judged.tasks if task.succeeded is False}
     cut = [call for call in calls if call.task_id in bad and cap.cuts(call)]
     saved = total(cut)
     if saved <= 0:
@@ -129,7 +129,7 @@ def _against_length(
         coverage_ratio=known,
         confidence=confidence(
             is_replayed=True,
-            window_s=load.window.seconds,
+            window_s=load.recorded_s,
             coverage_ratio=known,
             is_measured=judged.signal != STATUS and not broken,
         ),

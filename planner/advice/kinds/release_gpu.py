@@ -57,6 +57,6 @@ def _advise(row: dict[str, Any], load: Load) -> Advice:
         remedy=Remedy(gpu_id=row["gpu_id"]),
         deployment=row["deployment"],
         coverage_ratio=_known(row),
-        confidence=confidence(is_replayed=True, window_s=load.window.seconds, coverage_ratio=_known(row)),
+        confidence=confidence(is_replayed=True, window_s=load.recorded_s, coverage_ratio=_known(row)),
         price_source=row["price_source"],
     )

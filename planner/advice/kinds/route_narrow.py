@@ -123,7 +123,9 @@ def smaller_model(narrow: Narrow, calls: Sequence[Call]) -> Smaller | None:
 
 
 def _moved(call: Call, model: str, rates: Rates | None) -> Call:
-    return recost(call, model=model, rates=rates)
+    """Cost a call on another model, whose cache holds nothing of its thread."""
+    cold = {name: 0 for name in ("read", "write", "write_1h") if getattr(call, name) is not None}
+    return recost(call, model=model, rates=rates, **cold)
 
 
 def _advise(narrow: Narrow, smaller: Smaller, load: Load) -> Iterator[Advice]:
@@ -165,7 +167,7 @@ def _advise(narrow: Narrow, smaller: Smaller, load: Load) -> Iterator[Advice]:
         coverage_ratio=narrow.coverage_ratio,
         confidence=confidence(
             is_replayed=True,
-            window_s=load.window.seconds,
+            window_s=load.recorded_s,
             coverage_ratio=narrow.coverage_ratio,
             is_measured=False,  # its answers were never seen
         ),

@@ -33,13 +33,14 @@ def find(load: Load) -> Iterator[Found]:
 def _of(one: Judged, load: Load) -> Found:
     case, name = one.case, one.name
     told: dict[str, tuple[str, str, str | None]] = {}
-    plans = []
+    plans, trust = [], ""
     if (replicas := _fewest(one)) is not None:
         plans.append(_fixed(name, replicas, case))
         what = f"with {count(replicas)} replica{'' if replicas == 1 else 's'}"
         told[f"fixed-{replicas}"] = (what, f"Hold {replicas}.", manifests.fixed(name, replicas))
     if load.window.seconds >= rule("schedule", "window_s"):
-        needs, lead_s = needed_by_hour(case, load.zone), case.facts.cold_start_s + _MARGIN_S
+        fitted_s, trust = _fitted(case)
+        needs, lead_s = needed_by_hour(case, load.zone, fitted_s), case.facts.cold_start_s + _MARGIN_S
         plans.append(_by_hour(name, needs, load.zone, lead_s, case))
         few, many = min(needs.values()), max(needs.values())
         told["hour_of_week"] = (
@@ -60,7 +61,22 @@ def _of(one: Judged, load: Load) -> Found:
     if chosen is None:
         return none_found(KIND, one)
     what, change, manifest = told[chosen.outcome.policy]
-    return tell(KIND, one, chosen, load, what=what, change=change, manifest=manifest)
+    advice = tell(KIND, one, chosen, load, what=what, change=change, manifest=manifest)
+    if chosen.outcome.policy == HourOfWeek.name:
+        assumption = "; ".join(text for text in (trust, advice.saving.assumption) if text)
+        advice = advice._replace(saving=advice.saving._replace(assumption=assumption))
+    return advice
+
+
+def _fitted(case: Case) -> tuple[float, str]:
+    """Tell how much of the recording a schedule is read off: half of it where both halves hold a week."""
+    horizon_s = case.workload.horizon_s
+    if horizon_s >= 2 * rule("schedule", "window_s"):
+        return (
+            horizon_s / 2,
+            "the hours were read off the first half of the recording and replayed on all of it",
+        )
+    return horizon_s, "later weeks need in each hour what the recorded ones did"
 
 
 def _fewest(one: Judged) -> int | None:

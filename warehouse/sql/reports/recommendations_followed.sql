@@ -1,7 +1,7 @@
 -- grain: advice that somebody followed
 -- inputs: recommendations, gpu_ledger, steps, tasks
--- law: predicted is what the last advice before it was followed said; before and after are what its deployment (or its
---      agent's model calls) cost a day over the time the advice rested on, and from then until now. saved_usd_month is
+-- law: predicted is what the last advice before it was followed said; before and after are what its card, deployment or
+--      agent's model calls (of cap_loops: its task type's) cost a day over the time the advice rested on, and from then until now. saved_usd_month is
 --      their difference for 730 hours, null under a day of after or where a part has no price. It is what happened, not
 --      what the change did: tasks a day stand beside it, and with as many as after saved_per_task_usd_month is what the
 --      difference per task makes
@@ -25,13 +25,27 @@ predicted as (
 ),
 
 stretches as (
-    select p.advice_id, 'before' as side, p.deployment, p.agent, p.from_ns, p.until_ns
+    select p.advice_id, 'before' as side, p.kind, p.target, p.deployment, p.agent, p.from_ns, p.until_ns
     from predicted as p
     union all
-    select p.advice_id, 'after', p.deployment, p.agent, p.followed_ns, c.now_ns
+    select p.advice_id, 'after', p.kind, p.target, p.deployment, p.agent, p.followed_ns, c.now_ns
     from predicted as p
     cross join clock as c
     where c.now_ns > p.followed_ns
+),
+
+called as (
+    select
+        s.task_id,
+        s.agent,
+        coalesce(t.task_type, t.agent) as task_type,
+        s.deployment,
+        s.paid_by,
+        s.start_ns,
+        s.token_cost_usd
+    from steps as s
+    inner join tasks as t on s.task_id = t.task_id
+    where s.counted and s.kind = 'llm'
 ),
 
 spent as (
@@ -41,7 +55,11 @@ spent as (
         case when count(*) = count(l.cost_usd) then sum(l.cost_usd) end as cost_usd
     from stretches as s
     inner join gpu_ledger as l
-        on s.deployment = l.deployment and l.quarter_ns >= s.from_ns and l.quarter_ns < s.until_ns
+        on
+            case when s.kind = 'release_gpu' then s.target = l.gpu_id else s.deployment = l.deployment end
+            -- The quarter-hour in which the recording began is its own; that in which advice was followed is neither's.
+            and l.quarter_ns > s.from_ns - case when s.side = 'before' then 900000000000 else 1 end
+            and l.quarter_ns < s.until_ns
     group by s.advice_id, s.side
     union all
     select
@@ -49,19 +67,26 @@ spent as (
         s.side,
         case when count(*) = count(c.token_cost_usd) then sum(c.token_cost_usd) end
     from stretches as s
-    inner join steps as c
-        on s.agent = c.agent and c.counted and c.paid_by = 'tokens' and c.start_ns >= s.from_ns and c.start_ns < s.until_ns
-    where s.deployment is null
+    inner join called as c on s.agent = case when s.kind = 'cap_loops' then c.task_type else c.agent end
+    where
+        s.deployment is null
+        and s.kind <> 'release_gpu'
+        and c.paid_by = 'tokens'
+        and c.start_ns >= s.from_ns
+        and c.start_ns < s.until_ns
     group by s.advice_id, s.side
 ),
 
 worked as (
     select s.advice_id, s.side, count(distinct c.task_id) as tasks
     from stretches as s
-    inner join steps as c
+    inner join called as c
         on
-            c.counted
-            and (s.deployment = c.deployment or (s.deployment is null and s.agent = c.agent))
+            case
+                when s.deployment is not null then s.deployment = c.deployment
+                when s.kind = 'cap_loops' then s.agent = c.task_type
+                else s.agent = c.agent
+            end
             and c.start_ns >= s.from_ns
             and c.start_ns < s.until_ns
     group by s.advice_id, s.side
@@ -73,7 +98,11 @@ sides as (
         s.side,
         (s.until_ns - s.from_ns) / 86400e9 as days,
         coalesce(w.tasks, 0) as tasks,
-        c.cost_usd
+        -- A card or a deployment that is not held any more costs nothing: that is what was advised.
+        case
+            when c.advice_id is null and s.side = 'after' and (s.kind = 'release_gpu' or s.deployment is not null) then 0
+            else c.cost_usd
+        end as cost_usd
     from stretches as s
     left join spent as c on s.advice_id = c.advice_id and s.side = c.side
     left join worked as w on s.advice_id = w.advice_id and s.side = w.side
