@@ -70,6 +70,8 @@ LEDGER_MODELS: tuple[Model, ...] = (
     Model("gpu_paid_before", "temp"),
     Model("engine_limits_before", "temp"),
     Model("engine_limits", "whole"),
+    Model("host_offsets_before", "temp"),
+    Model("host_offsets", "whole"),
     Model("gpu_sightings", "temp"),
     Model("gpu_seen", "whole"),
     Model("deployment_use", "temp"),

@@ -25,6 +25,15 @@ OUTPUTS = (
     "deployment_concurrency",
     "concurrency_bands",
 )
+KEPT = (
+    "gpu_seen",
+    "gpu_keys",
+    "gpu_servings",
+    "concurrency_days",
+    "host_offsets",
+    "engine_limits",
+    "tasks",
+)
 INPUTS = ("steps", "task_tokens", "samples", "gpu_prices", "dirty_times")
 
 
@@ -42,7 +51,7 @@ class Bench:
         return [line for line in self.store.check_laws() if line.startswith("ledger_")]
 
     def empty(self) -> None:
-        for table in (*INPUTS, *OUTPUTS, "gpu_seen", "gpu_keys", "gpu_servings", "concurrency_days", "tasks"):
+        for table in (*INPUTS, *OUTPUTS, *KEPT):
             self.connection.execute(f"delete from {table}")  # noqa: S608 - our own names
 
     def put(self, world: World) -> None:

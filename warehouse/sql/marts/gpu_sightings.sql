@@ -1,6 +1,7 @@
 -- grain: GPU x slice of a third of released_after, of the samples in touched times
--- inputs: samples, gpu_keys, dirty_times, setting
--- law: two samples of one slice are never further apart than released_after, so slices join exactly
+-- inputs: samples, gpu_keys, host_offsets, dirty_times, setting
+-- law: two samples of one slice are never further apart than released_after, so slices join exactly. Times are the
+-- collector's: what a sampler's clock was off is taken away first
 create or replace temp table gpu_sightings as
 with touched as (
     select
@@ -11,20 +12,24 @@ with touched as (
 
 told as (
     select
-        host,
-        gpu_uuid,
-        bus_id,
-        min(t_ns) as from_ns,
-        max(t_ns) as to_ns,
+        samples.host,
+        samples.gpu_uuid,
+        samples.bus_id,
+        min(t_ns - coalesce(offset_ns, 0)) as from_ns,
+        max(t_ns - coalesce(offset_ns, 0)) as to_ns,
         arg_max(gpu_index, t_ns) as gpu_index,
         arg_max(gpu_name, t_ns) as gpu_name,
         bool_or(coalesce(simulated, false)) as simulated
     from samples
+    left join host_offsets
+        on host_offsets.host is not distinct from samples.host
+        and host_offsets.source is not distinct from samples.source
+        and host_offsets.quarter_ns = samples.t_ns // 900000000000 * 900000000000
     where
         t_ns >= (select from_ns from touched)
         and t_ns <= (select to_ns from touched)
         and t_ns <= (select now_ns from setting)
-    group by host, gpu_uuid, bus_id, t_ns // greatest(1, (select released_after_ns // 3 from setting))
+    group by samples.host, samples.gpu_uuid, samples.bus_id, t_ns // greatest(1, (select released_after_ns // 3 from setting))
 )
 
 select told.*, gpu_keys.gpu_id

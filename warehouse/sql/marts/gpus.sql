@@ -1,5 +1,5 @@
 -- grain: GPU that was sampled, or that the settings declare and nothing sampled
--- inputs: gpu_sightings, gpus_before, gpu_renamed, gpu_keys, gpu_slots, gpu_placed, deployments, deployment_use, sku_names
+-- inputs: gpu_sightings, gpu_seen, gpus_before, gpu_renamed, gpu_keys, gpu_slots, gpu_placed, deployments, deployment_use, sku_names
 -- law: a place of a deployment is filled once: by the GPU of its uuid, else by one whose samples say that it serves the
 -- deployment, else by a sampled GPU of its SKU, else declared. Slices are never dealt by SKU
 insert into gpus by name
@@ -23,18 +23,22 @@ with seen as (
 
 sampled as (
     select
-        gpu_id,
+        seen.gpu_id,
         -- as the fullest name tells it
         min_by(host, (gpu_uuid is null, bus_id is null, host is null, host, bus_id)) as host,
         min(gpu_uuid) as gpu_uuid,
         min_by(bus_id, (gpu_uuid is null, bus_id is null, host is null, host, bus_id)) as bus_id,
         arg_max(gpu_index, to_ns) as gpu_index,
         arg_max(gpu_name, to_ns) as gpu_name,
-        min(from_ns) as first_ns,
-        max(to_ns) as last_ns,
+        -- what was seen is told again where a clock's offset became known, and what was told before is not
+        coalesce(any_value(reached.first_ns), min(from_ns)) as first_ns,
+        coalesce(any_value(reached.last_ns), max(to_ns)) as last_ns,
         bool_or(simulated) as simulated
     from seen
-    group by gpu_id
+    left join (
+        select gpu_id, min(from_ns) as first_ns, max(to_ns) as last_ns from gpu_seen group by gpu_id
+    ) as reached on reached.gpu_id = seen.gpu_id
+    group by seen.gpu_id
 ),
 
 cut as (

@@ -1,5 +1,5 @@
 -- grain: GPU x stretch of time for which one sample speaks, near the dirty quarter-hours
--- inputs: samples, gpu_keys, gpu_sources, gpu_cuts, ledger_gpus, dirty_quarters, ledger_reach, setting
+-- inputs: samples, gpu_keys, host_offsets, gpu_sources, gpu_cuts, ledger_gpus, dirty_quarters, ledger_reach, setting
 -- law: a sample speaks for (previous sample, t], after a gap of more than 3 intervals for one interval only; of
 -- equal times the busiest counts; codes: 6 lost, 4 stuck, 3 busy, 2 loaded, 1 empty
 create or replace temp table ledger_windows as
@@ -22,7 +22,7 @@ told as (
         coalesce(gpu_sources.place, 9) as place,
         coalesce(gpu_sources.follows_setting, false) as follows_setting,
         samples.metric,
-        samples.t_ns,
+        samples.t_ns - coalesce(host_offsets.offset_ns, 0) as t_ns,
         samples.value
     from samples
     inner join gpu_keys
@@ -31,6 +31,10 @@ told as (
         and gpu_keys.bus_id is not distinct from samples.bus_id
     inner join ledger_gpus on ledger_gpus.gpu_id = gpu_keys.gpu_id
     left join gpu_sources on gpu_sources.source = samples.source
+    left join host_offsets
+        on host_offsets.host is not distinct from samples.host
+        and host_offsets.source is not distinct from samples.source
+        and host_offsets.quarter_ns = samples.t_ns // 900000000000 * 900000000000
     where
         samples.metric in ('util_ratio', 'up', 'processes', 'memory_used_mib', 'power_w')
         and not isnan(samples.value)
