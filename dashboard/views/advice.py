@@ -76,16 +76,22 @@ def _table(advice: Sequence[Row]) -> None:
             number=False,
             hint=lambda row: explain("confidence", row["confidence"]),
         ),
-        Column("evidence", evidence_name, number=False, link=evidence_link),
-        Column("change", lambda row: row["change"] or "", number=False, hint=lambda row: row["sentence"]),
+        Column(
+            "evidence",
+            evidence_text,
+            number=False,
+            link=evidence_link,
+            hint=lambda row: row["evidence_report"],
+        ),
+        Column("change", lambda row: short(row["change"], 52), number=False, hint=lambda row: row["change"]),
     ]
     st.html(html_table(columns, advice, say("advice.title")))
     if any(not row["is_replayed"] for row in advice):
         st.caption(say("advice.range_note"))
 
 
-def short(target: str | None, most: int = 44) -> str:
-    """Shorten what an advice is about; the whole of it is in the hint."""
+def short(target: str | None, most: int = 28) -> str:
+    """Shorten a text for a table; the whole of it is in the hint."""
     text = target or UNKNOWN
     return text if len(text) <= most else text[: most - 1] + "…"
 
@@ -105,9 +111,9 @@ def wait_text(row: Row) -> str:
     return f"{duration(row['added_wait_s_p95'])} / {duration(row['added_wait_s_p99'])}"
 
 
-def evidence_name(row: Row) -> str:
-    """Name the report that holds the rows, and how many there are."""
-    return f"{row['evidence_report']} ({count(row['evidence_rows'])})"
+def evidence_text(row: Row) -> str:
+    """Tell how many rows an advice rests on; the hint names their report."""
+    return say("advice.evidence_rows", count=count(row["evidence_rows"]))
 
 
 def evidence_link(row: Row) -> str:

@@ -59,7 +59,8 @@ def test_the_page_shows_savings_ranges_evidence_and_confidence(page: AppTest) ->
     assert ">$0.00 to $57.52<" in table
     assert ">400 ms / 2.0 s<" in table
     assert ">Hold 1.<" in table
-    assert "gpu_ledger (1,200)" in table
+    assert ">1,200 rows</a>" in table
+    assert 'title="gpu_ledger"' in table
     assert "tool &lt;grep&gt;" in table
 
 
