@@ -1,11 +1,11 @@
-"""Everything the screen says, read from words.toml."""
+"""Everything the screen says, read from words.toml, and what things are called, from terms.toml."""
 
 import tomllib
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-FILE = Path(__file__).with_name("words.toml")
+FILES = tuple(Path(__file__).with_name(name) for name in ("words.toml", "terms.toml"))
 
 
 def say(key: str, **values: object) -> str:
@@ -36,4 +36,7 @@ def explain(group: str, name: str) -> str:
 
 @cache
 def _words() -> dict[str, Any]:
-    return tomllib.loads(FILE.read_text(encoding="utf-8"))
+    read: dict[str, Any] = {}
+    for file in FILES:
+        read |= tomllib.loads(file.read_text(encoding="utf-8"))
+    return read

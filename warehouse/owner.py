@@ -72,8 +72,8 @@ def _explain(error: duckdb.Error, folder: DataFolder) -> TaximeterError:
         log = f"{folder.database.name}.wal"
         return TaximeterError(
             f"{folder.database} cannot be opened: its log {log} is damaged. Copy {folder.root}, move {log} "
-            "away and start again: the warehouse goes on from its last checkpoint. What was loaded after it and "
-            "lies in the journal no more is missing; files can be imported again"
+            "away and start again: the warehouse goes on from its last checkpoint. What was loaded after it "
+            "and lies in the journal no more is missing; files can be imported again"
         )
     return TaximeterError(f"{folder.database} cannot be opened: {text.splitlines()[0]}")
 
