@@ -88,6 +88,6 @@ from (
     where kind in ('f', 't', 'b')
     group by kind, key
 ) as shares
-left join ledger_weights as weights on shares.kind = 'f' and weights.piece = shares.key
+left join ledger_weights as weights on weights.piece = case when shares.kind = 'f' then shares.key end
 union all
 select 'n', piece, time_share, money_share from ledger_named_shares

@@ -12,7 +12,7 @@ select
         partition by moments.quarter_ns, moments.pool order by moments.turn rows unbounded preceding
     )::double as weight
 from ledger_moments as moments
-left join ledger_weights as weights on moments.kind = 'f' and weights.piece = moments.key
+left join ledger_weights as weights on weights.piece = case when moments.kind = 'f' then moments.key end
 where (select weights = 'tokens' from setting)
 union all
 select
