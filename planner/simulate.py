@@ -242,7 +242,7 @@ class _Replay:
                         heappush(heap, (finish, 2 * step + 1))
                     else:
                         queue.append(step)
-                if wakes and not replicas.provisioned:
+                if wakes and not replicas.ready and not replicas.starting:
                     counts[0], counts[1], counts[2] = n_arrived, n_finished, n_running
                     area[0], area[2] = summed, token_sum
                     self._ask(now)
