@@ -44,21 +44,23 @@ told as (
         and samples.t_ns // 900000000000 * 900000000000 in (select near.quarter_ns from near)
 ),
 
-several as (
-    select gpu from told group by gpu having min(place) < max(place)
+-- materialized, as the planner else pairs all samples before it looks whether any card has several sources
+several as materialized (
+    select told.gpu, told.metric, told.place, told.t_ns
+    from told
+    semi join (select gpu from told group by gpu having min(place) < max(place)) as mixed on mixed.gpu = told.gpu
 ),
 
 -- while a better source tells a figure the others' is not heard; where it is silent they fill the gap
 drowned as (
     select distinct worse.gpu, worse.metric, worse.place, worse.t_ns
-    from told as worse
-    inner join told as better
+    from several as worse
+    inner join several as better
         on better.gpu = worse.gpu
         and better.metric = worse.metric
         and better.place < worse.place
         and better.t_ns >= worse.t_ns - 3 * (select sample_interval_ns from setting)
         and better.t_ns <= worse.t_ns + 3 * (select sample_interval_ns from setting)
-    where worse.gpu in (select several.gpu from several)
 ),
 
 numbered as (
